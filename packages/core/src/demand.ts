@@ -1,0 +1,53 @@
+import { z } from "zod";
+import { refuse, schemaProblems } from "./document.ts";
+
+/**
+ * What a gateway tells the control plane each second: CONTRACT "POST control /v1/demand". Counts are of the window.
+ */
+const counts = z.int().nonnegative();
+const notNegative = z.number().nonnegative().finite();
+
+export const demandReportSchema = z.strictObject({
+  gateway: z.string().min(1),
+  cluster: z.string().min(1),
+  /** Rises by one each report of this gateway process. */
+  seq: z.int().nonnegative(),
+  windowMs: z.number().positive().finite(),
+  classes: z.record(
+    z.string(),
+    z.strictObject({
+      /** Every arrival, client retries included. */
+      offered: counts,
+      /** Units of work offered. */
+      work: notNegative,
+      /** Retries that the gateway made. */
+      retries: counts,
+      /** Arrivals that said they are a client's own retry. */
+      clientRetries: counts,
+      shed: counts,
+    }),
+  ),
+  engines: z.record(
+    z.string(),
+    z.strictObject({
+      attempts: counts,
+      faults: counts,
+      failFactor: z.number().min(0).max(1),
+      slowFactor: z.number().min(0).max(1),
+      dead: z.boolean(),
+      /** Observed TTFT ÷ the profile's; null before the first answer. */
+      ttftRatio: notNegative.nullable(),
+      /** Least connect time seen; null before the first connection. */
+      rttMs: notNegative.nullable(),
+    }),
+  ),
+});
+
+export type DemandReport = z.infer<typeof demandReportSchema>;
+
+/** @throws GuidevaneError `bad_demand`, naming each path and value */
+export function parseDemandReport(data: unknown): DemandReport {
+  const parsed = demandReportSchema.safeParse(data);
+  if (!parsed.success) refuse("bad_demand", "demand report", schemaProblems(parsed.error, data, new Set()));
+  return parsed.data!;
+}

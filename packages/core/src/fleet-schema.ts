@@ -1,0 +1,162 @@
+import { z } from "zod";
+import { ADMIN_STATES, CAPABILITIES, ENGINE_KINDS } from "./words.ts";
+
+/** The fleet file as written (YAML), before defaults that need more than one key. Units are in the names. */
+
+const name = z
+  .string()
+  .regex(/^[A-Za-z0-9][A-Za-z0-9._-]{0,62}$/, "a name is 1–63 of A–Z a–z 0–9 . _ -, and starts with a letter or digit");
+const text = z.string().min(1);
+const positive = z.number().positive().finite();
+const notNegative = z.number().nonnegative().finite();
+const count = z.int().positive();
+const port = z.int().min(1).max(65_535);
+const httpPath = z.string().regex(/^\/[!-~]*$/, "a path starts with / and has no spaces");
+const httpUrl = z.url({ protocol: /^https?$/, error: "must be an http or https URL" });
+
+const auth = z
+  .strictObject({ keyEnv: text.optional(), keyFile: text.optional(), passthrough: z.boolean().optional() })
+  .refine((value) => Object.values(value).filter((each) => each !== undefined && each !== false).length <= 1, {
+    error: "takes one of keyEnv, keyFile and passthrough",
+  });
+
+const engine = z.strictObject({
+  url: httpUrl,
+  kind: z.enum(ENGINE_KINDS).default("vllm"),
+  region: text,
+  models: z.array(text).min(1),
+  profile: text.optional(),
+  capacityWps: positive.optional(),
+  replicas: count.default(1),
+  compute: text.optional(),
+  capabilities: z.array(z.enum(CAPABILITIES)).optional(),
+  residency: text.optional(),
+  maxContextTokens: count.optional(),
+  adminState: z.enum(ADMIN_STATES).default("active"),
+  auth: auth.optional(),
+  health: z
+    .strictObject({ path: httpPath.optional(), port: port.optional(), intervalMs: positive.default(2000) })
+    .optional(),
+  metrics: z.strictObject({ path: httpPath.optional(), port: port.optional() }).optional(),
+});
+
+const needs = z.strictObject({
+  capabilities: z.array(z.enum(CAPABILITIES)).default([]),
+  residency: z.array(text).default([]),
+  compute: z.array(text).default([]),
+  contextTokens: notNegative.default(0),
+  networkMs: positive.optional(),
+});
+
+const requestClass = z.strictObject({
+  model: text,
+  priority: z.int().default(0),
+  work: positive.optional(),
+  promptTokens: notNegative.optional(),
+  outputTokens: notNegative.optional(),
+  timers: z.strictObject({ firstTokenMs: positive.optional() }).optional(),
+  needs: needs.prefault({}),
+});
+
+const policy = z.strictObject({
+  tickMs: z
+    .number()
+    .min(100)
+    .default(5000)
+    .describe("Time between ticks. Shorter follows demand faster and costs more solves."),
+  solveMs: positive.default(2000).describe("Deadline of one solve."),
+  headroom: z
+    .number()
+    .min(0)
+    .max(0.5)
+    .default(0.06)
+    .describe("Part of each engine's capacity whose use costs extra. More is safer and slower."),
+  headroomMs: notNegative.default(6000).describe("Marginal cost of the last unit of capacity."),
+  slots: z
+    .int()
+    .min(64)
+    .max(65_536)
+    .refine((value) => Number.isInteger(Math.log2(value)), { error: "must be a power of two" })
+    .default(4096)
+    .describe("Slots of a ring. More is finer and a larger snapshot."),
+});
+
+const timers = z.strictObject({
+  connectMs: positive.default(2000),
+  headMs: positive.default(300_000).describe("Until the head of a plain answer."),
+  firstTokenMs: positive.default(60_000).describe("Until the first bytes of a stream's body."),
+  idleMs: positive.default(30_000).describe("Longest silence inside an answer."),
+  totalMs: notNegative.default(0).describe("Longest whole answer; 0 = no limit."),
+});
+
+const limits = z.strictObject({
+  headBytes: z.int().min(1024).default(16_384),
+  headMs: positive.default(10_000),
+  bodyBytes: z.int().positive().default(33_554_432),
+  bodyMs: positive.default(60_000),
+});
+
+const gateway = z.strictObject({
+  timers: timers.prefault({}),
+  limits: limits.prefault({}),
+  retry: z.strictObject({ attempts: z.int().min(1).max(8).default(2) }).prefault({}),
+  sessionHeaders: z
+    .array(z.string().regex(/^[a-z0-9-]+$/i, "is not a header name"))
+    .default([
+      "x-session-id",
+      "x-guidevane-session",
+      "x-smg-routing-key",
+      "x-dynamo-session-id",
+      "x-litellm-session-id",
+    ]),
+  trustHeaders: z.boolean().default(true),
+});
+
+export const fleetSchema = z.strictObject({
+  clusters: z.record(name, z.strictObject({ region: text })),
+  engines: z.record(name, engine).default({}),
+  classes: z.record(name, requestClass).default({}),
+  network: z.strictObject({ file: text.optional(), defaultRttMs: notNegative.optional() }).prefault({}),
+  profiles: z.record(name, z.strictObject({ file: text })).default({}),
+  demandRps: z.record(name, z.record(name, notNegative)).default({}),
+  policy: policy.prefault({}),
+  gateway: gateway.prefault({}),
+});
+
+export type FleetDocument = z.infer<typeof fleetSchema>;
+
+/**
+ * Keys that the fleet file reserves and whose effect is not built yet. They are refused by name: a setting that is
+ * silently ignored is worse than one that is missing. `*` stands for any one key.
+ */
+export const NOT_SUPPORTED_YET: readonly string[] = [
+  "aliases",
+  "engines.*.replicasFrom",
+  "engines.*.maxStreams",
+  "engines.*.tls",
+  "policy.gateMs",
+  "policy.churnMs",
+  "gateway.timers.holdHeadMs",
+  "gateway.limits.maxStreams",
+  "gateway.limits.queue",
+  "gateway.limits.queueMs",
+  "gateway.retry.maxRatio",
+  "gateway.retry.floorPer10s",
+  "gateway.retry.startTokens",
+  "gateway.retry.retryAfterCapMs",
+  "gateway.placement",
+  "gateway.cors",
+  "gateway.clientKeys",
+];
+
+/** The schema of the fleet file as JSON Schema, for editors. */
+export function fleetJsonSchema(): unknown {
+  return z.toJSONSchema(fleetSchema, { io: "input", target: "draft-2020-12" });
+}
+
+/** Every key that stands somewhere in the fleet file; used to tell a misspelt key from one without its unit. */
+export const FLEET_KEYS: ReadonlySet<string> = new Set(
+  [fleetSchema, engine, requestClass, needs, policy, timers, limits, gateway].flatMap((schema) =>
+    Object.keys(schema.shape),
+  ),
+);

@@ -1,0 +1,15 @@
+export * from "./clock.ts";
+export * from "./curve.ts";
+export * from "./demand.ts";
+export { parseYaml, refuse } from "./document.ts";
+export * from "./eligible.ts";
+export * from "./errors.ts";
+export * from "./feed.ts";
+export * from "./fleet.ts";
+export { fleetJsonSchema, NOT_SUPPORTED_YET } from "./fleet-schema.ts";
+export * from "./network.ts";
+export * from "./ports.ts";
+export * from "./profile.ts";
+export * from "./random.ts";
+export * from "./snapshot.ts";
+export * from "./words.ts";

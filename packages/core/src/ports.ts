@@ -1,0 +1,38 @@
+import type { ClusterSnapshot } from "./snapshot.ts";
+import type { AdminState } from "./words.ts";
+
+/** What one tick publishes: the snapshot of every cluster, and the problem that they were solved from. */
+export interface Publication {
+  readonly clusters: ReadonlyMap<string, ClusterSnapshot>;
+  /** Plain JSON; `verifyCertificate` works from it. */
+  readonly problem: unknown;
+}
+
+export interface Stamp {
+  readonly version: number;
+  readonly epoch: number;
+}
+
+export interface StoredPublication extends Publication, Stamp {}
+
+/** What an operator has said, kept until said otherwise. */
+export interface OperatorState {
+  /** Engines not simply `active`. */
+  readonly engines: Readonly<Record<string, AdminState>>;
+}
+
+/** Where publications are kept. A reader never sees half of one. */
+export interface Store {
+  /**
+   * Publishes under the next version; the snapshots' own version and epoch are set from the stamp returned.
+   *
+   * @throws GuidevaneError `store_conflict` when the present version is not `expectedVersion` (0 = nothing published yet)
+   */
+  put(publication: Publication, expectedVersion: number): Promise<StoredPublication>;
+  /** The newest whole publication, or null where there is none. @throws GuidevaneError `store_unreadable` */
+  get(): Promise<StoredPublication | null>;
+  /** Calls `onChange` after each publication of any process; returns the way to stop. */
+  watch(onChange: (stamp: Stamp) => void): () => void;
+  putOperator(state: OperatorState): Promise<void>;
+  getOperator(): Promise<OperatorState>;
+}

@@ -1,0 +1,35 @@
+/** Engines that Guidevane can put requests on today. Others are refused by name until their dialect is read. */
+export const ENGINE_KINDS = ["vllm", "openai"] as const;
+export type EngineKind = (typeof ENGINE_KINDS)[number];
+
+/** Kinds that the fleet file reserves; naming one is "not supported yet", not "unknown". */
+export const LATER_ENGINE_KINDS = ["sglang", "tgi", "trtllm", "triton", "llamacpp", "pool"] as const;
+
+export const CAPABILITIES = ["tools", "vision", "audio", "json_schema", "reasoning", "embeddings", "rerank"] as const;
+export type Capability = (typeof CAPABILITIES)[number];
+
+export const ADMIN_STATES = ["active", "draining", "out"] as const;
+export type AdminState = (typeof ADMIN_STATES)[number];
+
+export const HEALTH_STATES = ["ready", "unknown", "not-ready", "dead", "draining", "out"] as const;
+export type HealthState = (typeof HEALTH_STATES)[number];
+
+/** How an attempt ended (the first five), and the gateway's own two. */
+export const OUTCOMES = ["success", "client-error", "cancelled", "saturated", "fault", "shed", "rejected"] as const;
+export type Outcome = (typeof OUTCOMES)[number];
+
+/** `fresh`: younger than its limit; `stale`: older; `missing`: this kind has it and the engine did not give it; `not-offered`: this kind has none. */
+export const SIGNAL_STATES = ["fresh", "stale", "missing", "not-offered"] as const;
+export type SignalState = (typeof SIGNAL_STATES)[number];
+
+/** One dated observation of one engine. `value` and `ageMs` are null where there is none. */
+export interface Signal {
+  readonly value: number | null;
+  readonly state: SignalState;
+  readonly ageMs: number | null;
+}
+
+/** The signals of one engine, by name. */
+export const SIGNAL_NAMES = ["running", "waiting", "kvUsage", "readyReplicas"] as const;
+export type SignalName = (typeof SIGNAL_NAMES)[number];
+export type EngineSignals = Readonly<Record<SignalName, Signal>>;

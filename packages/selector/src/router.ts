@@ -1,0 +1,153 @@
+/**
+ * The seam between the gateway and the selector: one call per request, body bytes in, engine out. The native router and
+ * its TypeScript twin answer the same, to the last bit.
+ *
+ * Facts about the head go in, and what was found comes out, through preallocated arrays of words whose places are named
+ * here; `native/crates/core/src/route.rs` has the same numbers, and a test holds the two lists together.
+ */
+export interface Router {
+  readonly kind: "native" | "ts";
+  /** Fills `out` with what `OUT` names. Never allocates, throws or waits; may be called again with engines tried. */
+  route(head: HeadFacts, body: Uint8Array, out: Uint32Array): RouteStatus;
+}
+
+/** What the gateway read from a request's head. One per thread, overwritten for each request. */
+export interface HeadFacts {
+  /** Places: `HEAD`. Length `HEAD_WORDS`. */
+  readonly words: Uint32Array;
+  /** The session key (already trimmed, joined) in its first `words[HEAD.sessionKeyBytes]` bytes. */
+  readonly bytes: Uint8Array;
+}
+
+/** Engines that one request may have tried; more attempts than this are never configured. */
+export const TRIED_MAX = 8;
+
+export const HEAD = {
+  /** A `PATH` number. */
+  path: 0,
+  /** 1 + the index of the class that a trusted header names; 0 = none. */
+  classNamed: 1,
+  /** XXH32 of the tenant; 0 = none. */
+  tenant: 2,
+  sessionKeyBytes: 3,
+  /** 1 + the index into the table's residencies that a trusted header names; 0 = none. */
+  residency: 4,
+  nowS: 5,
+  triedCount: 6,
+  /** State slots of the engines tried, `TRIED_MAX` places. */
+  tried: 7,
+} as const;
+export const HEAD_WORDS: number = HEAD.tried + TRIED_MAX;
+export const HEAD_BYTES = 16_384;
+
+export const OUT = {
+  /** State slot of the engine chosen. */
+  engine: 0,
+  /** Index of the class in the table. */
+  requestClass: 1,
+  /** Index of the cell in the snapshot. */
+  cell: 2,
+  /** Index into `REASONS`. */
+  reason: 3,
+  /** Index into `KEY_SOURCES`. */
+  keySource: 4,
+  /** State slots; `NO_ENGINE` where there is none. */
+  home: 5,
+  second: 6,
+  /** The key's slot on the ring. */
+  slot: 7,
+  /** XXH32 of the key with seeds 0 and 1. */
+  keyHash: 8,
+  keyHash2: 9,
+  /** Span of the `model` value's string content in the body; both 0 when the body names none. */
+  modelStart: 10,
+  modelEnd: 11,
+  /** 1 when the body says `"stream": true`. */
+  stream: 12,
+  /** 1 when the body shows itself to be a conversation's first request. */
+  first: 13,
+  /** Bits of `NEED`: what the body uses. */
+  needs: 14,
+  /** Estimate: bytes ÷ 4 + the most output tokens asked for. */
+  contextTokens: 15,
+} as const;
+export const OUT_WORDS = 16;
+
+export const NO_ENGINE = 0xffff_ffff;
+
+/** How a call ended. Anything but `ok` leaves no engine in `out`. */
+export const ROUTE_STATUS = {
+  ok: 0,
+  /** The body is not a JSON object. */
+  notJson: 1,
+  /** No model named, and the fleet has more than one. */
+  modelRequired: 2,
+  modelNotFound: 3,
+  /** No engine may serve what the request needs. */
+  noEligibleEngine: 4,
+  /** Engines could serve it, but each was tried or is out. */
+  exhausted: 5,
+  /** Unusual JSON (see the scan) beyond the size that `JSON.parse` is asked to decide. */
+  tooUnusual: 6,
+} as const;
+export type RouteStatus = (typeof ROUTE_STATUS)[keyof typeof ROUTE_STATUS];
+
+export const PATH = { chat: 0, completions: 1, embeddings: 2 } as const;
+
+/** Why this engine, `x-guidevane-reason`. */
+export const REASONS = [
+  "home",
+  "second",
+  "followed",
+  "bounded",
+  "penalised",
+  "ejected",
+  "cooled",
+  "probe",
+  "reserve",
+  "retry",
+  "fail-open",
+  "bootstrap",
+] as const;
+export type Reason = (typeof REASONS)[number];
+
+/** What the key came from, `x-guidevane-key-source`. */
+export const KEY_SOURCES = [
+  "header",
+  "prompt_cache_key",
+  "previous_response_id",
+  "conversation",
+  "session_id",
+  "user",
+  "prompt",
+  "none",
+] as const;
+export type KeySource = (typeof KEY_SOURCES)[number];
+
+/** What a body uses, as bits. */
+export const NEED = { tools: 1, vision: 2, audio: 4, jsonSchema: 8 } as const;
+
+/**
+ * An engine's state as one word, written by the process's guard, read by every router through atomics. The low 16 bits
+ * are the factor that its share is multiplied by, in 1/65535ths: penalty × ready replicas ÷ those planned with.
+ */
+export const STATE = {
+  factorMask: 0xffff,
+  /** Takes nothing: refused connections, zero ready replicas, taken out. */
+  out: 1 << 16,
+  /** Takes nothing new; not a fault. */
+  draining: 1 << 17,
+  /** Told us to wait (Retry-After): last choice. */
+  cooling: 1 << 18,
+  /** Out by probes alone: still a candidate when nothing else is left (`fail-open`). */
+  outByProbe: 1 << 19,
+} as const;
+export const STATE_HEALTHY: number = STATE.factorMask;
+
+/** Memory that a process's routers read: one state word per engine slot, one row of counts per cell. */
+export interface SharedState {
+  /** Indexed by engine slot. Over a SharedArrayBuffer. */
+  readonly engines: Uint32Array;
+  /** Streams in flight: `cellRow * engines.length + engineSlot`. Over a SharedArrayBuffer. */
+  readonly inFlight: Uint32Array;
+}
