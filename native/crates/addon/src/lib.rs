@@ -1,0 +1,5 @@
+#![deny(unsafe_code)]
+//! The Node-API door to `guidevane-core`: converts between Node's types and ours and does nothing else. Cold calls are
+//! `#[napi]` functions, each catching unwinds; the hot one is a hand-written callback in `raw.rs`, the only unsafe code.
+
+mod cold;
