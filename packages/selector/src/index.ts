@@ -1,1 +1,25 @@
-export {};
+export { buildRing, countSlots, editRing, type Ring, type RingEdit } from "./ring.ts";
+export {
+  HEAD,
+  HEAD_BYTES,
+  HEAD_WORDS,
+  type HeadFacts,
+  KEY_SOURCES,
+  type KeySource,
+  NEED,
+  NO_CLASS,
+  NO_ENGINE,
+  NO_SLOT,
+  OUT,
+  OUT_WORDS,
+  PATH,
+  REASONS,
+  type Reason,
+  ROUTE_STATUS,
+  type Router,
+  type RouteStatus,
+  type SharedState,
+  STATE,
+  STATE_HEALTHY,
+  TRIED_MAX,
+} from "./router.ts";

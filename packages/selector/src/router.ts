@@ -30,7 +30,10 @@ export const HEAD = {
   /** XXH32 of the tenant; 0 = none. */
   tenant: 2,
   sessionKeyBytes: 3,
-  /** 1 + the index into the table's residencies that a trusted header names; 0 = none. */
+  /**
+   * 1 + the index into the table's residencies that a trusted header names; 0 = none. A name that the table doesn't have
+   * is 1 + the number of its residencies, and no engine serves it.
+   */
   residency: 4,
   nowS: 5,
   triedCount: 6,
@@ -51,15 +54,19 @@ export const OUT = {
   reason: 3,
   /** Index into `KEY_SOURCES`. */
   keySource: 4,
-  /** State slots; `NO_ENGINE` where there is none. */
+  /** State slot of the owner of the key's slot; `NO_ENGINE` where there is none. */
   home: 5,
+  /** State slot of the candidate after home; `NO_ENGINE` where there is none, and when home took the request at once. */
   second: 6,
-  /** The key's slot on the ring. */
+  /** The key's slot on the ring; `NO_SLOT` where the cell has no ring. */
   slot: 7,
-  /** XXH32 of the key with seeds 0 and 1. */
+  /** XXH32 of the key with seeds t and t + 1, t being the tenant's hash or 0: the same key of two tenants is two keys. */
   keyHash: 8,
   keyHash2: 9,
-  /** Span of the `model` value's string content in the body; both 0 when the body names none. */
+  /**
+   * Span of the `model` value's string content in the body; both 0 when the body names none, or is so unusual that only
+   * `JSON.parse` could read it.
+   */
   modelStart: 10,
   modelEnd: 11,
   /** 1 when the body says `"stream": true`. */
@@ -70,10 +77,15 @@ export const OUT = {
   needs: 14,
   /** Estimate: bytes ÷ 4 + the most output tokens asked for. */
   contextTokens: 15,
+  /** 1 when the body says `"store": true`: the engine keeps something, so a second attempt is not safe. */
+  store: 16,
 } as const;
-export const OUT_WORDS = 16;
+export const OUT_WORDS = 17;
 
 export const NO_ENGINE = 0xffff_ffff;
+export const NO_SLOT = 0xffff_ffff;
+/** `OUT.requestClass` and `OUT.cell` when the request matched none. */
+export const NO_CLASS = 0xffff_ffff;
 
 /** How a call ended. Anything but `ok` leaves no engine in `out`. */
 export const ROUTE_STATUS = {
