@@ -111,3 +111,104 @@ fn evaluate_one(curves: &CurveSet, engine: usize, load: f64) -> (f64, f64, f64) 
     }
     (value, slope, curvature)
 }
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    /// TTFT and TBOT knots of the profile in CONTRACT §3, one request and 256 output tokens per unit of work.
+    fn contract_knots() -> (Vec<f64>, Vec<f64>) {
+        let rho = vec![0.0, 0.5, 0.8, 0.9, 0.97];
+        let ttft = [42.0, 60.0, 105.0, 190.0, 420.0];
+        let per_rho = (15.2 - 11.0) / 0.4;
+        let tbot = [9.1, 11.0, 11.0 + per_rho * 0.3, 15.2, 15.2 + per_rho * 0.07];
+        let ms = ttft.iter().zip(tbot).map(|(t, b)| t - 42.0 + 256.0 * (b - 9.1)).collect();
+        (rho, ms)
+    }
+
+    fn one(rho: &[f64], ms: &[f64], capacity: f64, ramp: (f64, f64), load: f64) -> (f64, f64, f64) {
+        let (mut value, mut slope, mut curvature) = ([f64::NAN], [f64::NAN], [f64::NAN]);
+        let curves = CurveSet {
+            capacity_wps: &[capacity],
+            knot_start: &[0, rho.len() as u32],
+            knot_rho: rho,
+            knot_ms: ms,
+            headroom: ramp.0,
+            headroom_ms: ramp.1,
+        };
+        let mut out = CurveValues { value: &mut value, slope: &mut slope, curvature: &mut curvature };
+        evaluate(&curves, &[load], &mut out).unwrap();
+        (value[0], slope[0], curvature[0])
+    }
+
+    fn close(found: f64, wanted: f64, within: f64) {
+        assert!((found - wanted).abs() <= within, "{found} is not {wanted} ± {within}");
+    }
+
+    #[test]
+    fn the_contract_profile_gives_its_closed_form() {
+        let (rho, ms) = contract_knots();
+        let q = |load: f64| one(&rho, &ms, 1.0, (0.0, 0.0), load).0 / load;
+        close(q(0.5), 504.4, 1e-9);
+        close(q(0.9), 1709.6, 1e-9);
+        close(q(0.94), 1948.5, 0.05);
+        close(one(&rho, &ms, 1.0, (0.0, 0.0), 0.9 - 1e-12).1, 4893.8, 0.05);
+        close(one(&rho, &ms, 1.0, (0.0, 0.0), 0.9).1, 7085.9, 0.05);
+    }
+
+    #[test]
+    fn the_ramp_costs_nothing_at_its_start_and_its_full_price_at_capacity() {
+        let ramp = (0.06, 6000.0);
+        let slope = |load: f64| one(&[0.0], &[0.0], 50.0, ramp, load).1;
+        close(slope(46.9), 0.0, 0.0);
+        close(slope(47.0), 0.0, 1e-9);
+        close(slope(50.0), 6000.0, 1e-6);
+        // U·R/(2h)·h² = U·R·h/2
+        close(one(&[0.0], &[0.0], 50.0, ramp, 50.0).0, 50.0 * 6000.0 * 0.06 / 2.0, 1e-6);
+    }
+
+    #[test]
+    fn slope_and_curvature_are_the_differences_of_value_and_slope() {
+        let (rho, ms) = contract_knots();
+        for step in 1..200 {
+            let load = f64::from(step) * 0.06 + 0.031;
+            let at = |load: f64| one(&rho, &ms, 12.5, (0.06, 6000.0), load);
+            let (_, slope, curvature) = at(load);
+            close((at(load + 1e-6).0 - at(load - 1e-6).0) / 2e-6, slope, 1e-3 * slope.abs().max(1.0));
+            close((at(load + 1e-6).1 - at(load - 1e-6).1) / 2e-6, curvature, 1e-3 * curvature.abs().max(1.0));
+        }
+    }
+
+    #[test]
+    fn an_engine_without_capacity_gets_zeros() {
+        for capacity in [0.0, -0.0, -1.0, f64::NAN] {
+            assert_eq!(one(&[0.0, 1.0], &[1.0, 2.0], capacity, (0.06, 6000.0), 3.0), (0.0, 0.0, 0.0));
+        }
+    }
+
+    #[test]
+    fn columns_that_do_not_fit_together_are_refused() {
+        let base = CurveSet {
+            capacity_wps: &[1.0, 1.0],
+            knot_start: &[0, 1, 2],
+            knot_rho: &[0.0, 0.0],
+            knot_ms: &[0.0, 0.0],
+            headroom: 0.0,
+            headroom_ms: 0.0,
+        };
+        assert_eq!(base.check(), Ok(()));
+        for bad in [
+            CurveSet { knot_start: &[0, 1], ..base },
+            CurveSet { knot_start: &[0, 1, 3], ..base },
+            CurveSet { knot_start: &[0, 2, 2], ..base },
+            CurveSet { knot_start: &[0, 3, 2], ..base },
+            CurveSet { knot_ms: &[0.0], ..base },
+        ] {
+            assert!(bad.check().is_err(), "{bad:?}");
+        }
+        let (mut a, mut b, mut c) = ([0.0; 2], [0.0; 2], [0.0; 1]);
+        let mut out = CurveValues { value: &mut a, slope: &mut b, curvature: &mut c };
+        assert!(evaluate(&base, &[0.0, 0.0], &mut out).is_err());
+        assert!(evaluate(&base, &[0.0], &mut out).is_err());
+    }
+}

@@ -49,3 +49,44 @@ pub fn xxh32(bytes: &[u8], seed: u32) -> u32 {
 fn round(lane: u32, word: u32) -> u32 {
     lane.wrapping_add(word.wrapping_mul(PRIME_2)).rotate_left(13).wrapping_mul(PRIME_1)
 }
+
+#[cfg(test)]
+mod tests {
+    use super::xxh32;
+
+    /// The buffer of the reference implementation's sanity check: top bytes of 2654435761 · 11400714785074694797^i.
+    fn sanity_buffer() -> Vec<u8> {
+        let mut state: u64 = 2_654_435_761;
+        (0..222)
+            .map(|_| {
+                let byte = (state >> 56) as u8;
+                state = state.wrapping_mul(11_400_714_785_074_694_797);
+                byte
+            })
+            .collect()
+    }
+
+    #[test]
+    fn equals_the_reference_implementations_vectors() {
+        let buffer = sanity_buffer();
+        for (bytes, seed, hash) in [
+            (0, 0, 0x02CC_5D05),
+            (0, 2_654_435_761, 0x36B7_8AE7),
+            (1, 0, 0xCF65_B03E),
+            (1, 2_654_435_761, 0xB454_5AA4),
+            (14, 0, 0x1208_E7E2),
+            (14, 2_654_435_761, 0x6AF1_D1FE),
+            (222, 0, 0x5BD1_1DBD),
+            (222, 2_654_435_761, 0x5880_3C5F),
+        ] {
+            assert_eq!(xxh32(&buffer[..bytes], seed), hash, "{bytes} bytes, seed {seed}");
+        }
+    }
+
+    #[test]
+    fn equals_well_known_values() {
+        assert_eq!(xxh32(b"a", 0), 0x550D_7456);
+        assert_eq!(xxh32(b"abc", 0), 0x32D1_53FF);
+        assert_eq!(xxh32(b"Nobody inspects the spammish repetition", 0), 0xE229_3B2F);
+    }
+}
