@@ -1,1 +1,10 @@
-export {};
+export { countTokens, emulatedEmbedding, emulatedWords } from "./answer-text.ts";
+export {
+  type EmulatedEngine,
+  type EmulatedEngineCounts,
+  type EmulatedEngineOptions,
+  type ReceivedRequest,
+  startEmulatedEngine,
+} from "./emulated-engine.ts";
+export type { Controls } from "./emulator-controls.ts";
+export { type Admission, EngineModel, type EngineModelOptions, type RequestSize } from "./engine-model.ts";

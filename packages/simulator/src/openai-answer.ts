@@ -1,0 +1,203 @@
+import { countTokens, emulatedEmbedding } from "./answer-text.ts";
+
+/** The OpenAI API as vLLM speaks it: requests read, answers written. Pure; what an emulated engine sends is decided here. */
+
+export interface GenerationRequest {
+  readonly kind: "chat" | "completion";
+  readonly model: string;
+  readonly prompt: string;
+  readonly promptTokens: number;
+  /** null = the caller set no limit. */
+  readonly maxTokens: number | null;
+  readonly stream: boolean;
+  readonly includeUsage: boolean;
+}
+
+export interface EmbeddingRequest {
+  readonly kind: "embedding";
+  readonly model: string;
+  readonly inputs: readonly string[];
+  readonly promptTokens: number;
+  readonly base64: boolean;
+  readonly dimensions: number;
+}
+
+/** An error answer: vLLM's shape, its code the HTTP status. */
+export interface ApiError {
+  readonly status: number;
+  readonly type: string;
+  readonly message: string;
+  readonly param: string | null;
+}
+
+export type Read<Request> = { readonly request: Request } | { readonly error: ApiError };
+
+export function readGeneration(kind: "chat" | "completion", body: string): Read<GenerationRequest> {
+  const data = parseObject(body);
+  if (data === null) return bad("JSON decode error", null);
+  const prompt = kind === "chat" ? chatPrompt(data.messages) : textOf(data.prompt);
+  const field = kind === "chat" ? "messages" : "prompt";
+  if (prompt === null) return bad(`Field required: ${field}`, field);
+  if (data.n !== undefined && data.n !== null && data.n !== 1) return bad("the emulator gives one choice, n=1", "n");
+  const limitName = kind === "chat" && data.max_completion_tokens != null ? "max_completion_tokens" : "max_tokens";
+  const limit = data[limitName];
+  if (limit != null && !(Number.isInteger(limit) && (limit as number) >= 1))
+    return bad(`${limitName} must be at least 1, got ${String(limit)}.`, limitName);
+  const options = data.stream_options as { include_usage?: unknown } | null | undefined;
+  return {
+    request: {
+      kind,
+      model: typeof data.model === "string" ? data.model : "",
+      prompt,
+      promptTokens: countTokens(prompt),
+      maxTokens: (limit as number | null | undefined) ?? null,
+      stream: data.stream === true,
+      includeUsage: options?.include_usage === true,
+    },
+  };
+}
+
+export function readEmbedding(body: string): Read<EmbeddingRequest> {
+  const data = parseObject(body);
+  if (data === null) return bad("JSON decode error", null);
+  const inputs = Array.isArray(data.input) ? data.input : [data.input];
+  if (inputs.length === 0 || !inputs.every((each) => typeof each === "string"))
+    return bad("input must be a string or an array of strings", "input");
+  const dimensions = data.dimensions ?? DEFAULT_DIMENSIONS;
+  if (!Number.isInteger(dimensions) || (dimensions as number) < 1 || (dimensions as number) > MAX_DIMENSIONS)
+    return bad(`dimensions must be 1 to ${MAX_DIMENSIONS}, got ${String(dimensions)}`, "dimensions");
+  return {
+    request: {
+      kind: "embedding",
+      model: typeof data.model === "string" ? data.model : "",
+      inputs: inputs as string[],
+      promptTokens: (inputs as string[]).reduce((total, each) => total + countTokens(each), 0),
+      base64: data.encoding_format === "base64",
+      dimensions: dimensions as number,
+    },
+  };
+}
+
+/** What identifies one answer. */
+export interface AnswerStamp {
+  readonly id: string;
+  readonly model: string;
+  readonly createdS: number;
+}
+
+export function usageOf(promptTokens: number, completionTokens: number): object {
+  return {
+    prompt_tokens: promptTokens,
+    total_tokens: promptTokens + completionTokens,
+    completion_tokens: completionTokens,
+    prompt_tokens_details: { cached_tokens: 0 },
+  };
+}
+
+export type FinishReason = "stop" | "length";
+
+export function wholeAnswer(
+  request: GenerationRequest,
+  stamp: AnswerStamp,
+  words: readonly string[],
+  finish: FinishReason,
+): string {
+  const text = words.join("");
+  const chat = request.kind === "chat";
+  return JSON.stringify({
+    id: stamp.id,
+    object: chat ? "chat.completion" : "text_completion",
+    created: stamp.createdS,
+    model: stamp.model,
+    choices: [
+      {
+        index: 0,
+        ...(chat ? { message: { role: "assistant", content: text, refusal: null } } : { text }),
+        logprobs: null,
+        finish_reason: finish,
+        stop_reason: null,
+      },
+    ],
+    usage: usageOf(request.promptTokens, words.length),
+  });
+}
+
+/** The event that opens a chat stream: the role. Text completions have none. */
+export function openingEvent(request: GenerationRequest, stamp: AnswerStamp): string {
+  return request.kind === "chat" ? event(request, stamp, { delta: { role: "assistant", content: "" } }, null) : "";
+}
+
+export function tokenEvent(request: GenerationRequest, stamp: AnswerStamp, word: string): string {
+  return event(request, stamp, request.kind === "chat" ? { delta: { content: word } } : { text: word }, null);
+}
+
+/** Finish reason, usage where it was asked for, and the terminator. */
+export function closingEvents(
+  request: GenerationRequest,
+  stamp: AnswerStamp,
+  finish: FinishReason,
+  tokens: number,
+): string {
+  const last = event(request, stamp, request.kind === "chat" ? { delta: {} } : { text: "" }, finish);
+  const usage = request.includeUsage
+    ? `data: ${JSON.stringify({ ...head(request, stamp), choices: [], usage: usageOf(request.promptTokens, tokens) })}\n\n`
+    : "";
+  return `${last}${usage}data: [DONE]\n\n`;
+}
+
+export function embeddingAnswer(request: EmbeddingRequest, stamp: AnswerStamp): string {
+  const data = request.inputs.map((input, index) => {
+    const vector = emulatedEmbedding(input, request.dimensions);
+    // Python's client asks for base64: little-endian floats of 32 bits.
+    const embedding = request.base64 ? Buffer.from(Float32Array.from(vector).buffer).toString("base64") : vector;
+    return { object: "embedding", index, embedding };
+  });
+  const usage = { prompt_tokens: request.promptTokens, total_tokens: request.promptTokens };
+  return JSON.stringify({ id: stamp.id, object: "list", created: stamp.createdS, model: stamp.model, data, usage });
+}
+
+export function errorAnswer(error: ApiError): string {
+  const { message, type, param, status } = error;
+  return JSON.stringify({ error: { message, type, param, code: status } });
+}
+
+const DEFAULT_DIMENSIONS = 16;
+const MAX_DIMENSIONS = 4096;
+
+function head(request: GenerationRequest, stamp: AnswerStamp): object {
+  const object = request.kind === "chat" ? "chat.completion.chunk" : "text_completion";
+  return { id: stamp.id, object, created: stamp.createdS, model: stamp.model };
+}
+
+function event(request: GenerationRequest, stamp: AnswerStamp, part: object, finish: FinishReason | null): string {
+  const choice = { index: 0, ...part, logprobs: null, finish_reason: finish };
+  return `data: ${JSON.stringify({ ...head(request, stamp), choices: [choice] })}\n\n`;
+}
+
+function bad(message: string, param: string | null): { error: ApiError } {
+  return { error: { status: 400, type: "BadRequestError", message, param } };
+}
+
+function parseObject(body: string): Record<string, unknown> | null {
+  try {
+    const data: unknown = JSON.parse(body);
+    return typeof data === "object" && data !== null && !Array.isArray(data) ? (data as Record<string, unknown>) : null;
+  } catch {
+    // The caller answers 400: a body that is not JSON is an answer, not a fault of ours.
+    return null;
+  }
+}
+
+/** The text of all turns; roles are left out of the count, as prompt bytes ÷ 4 is an estimate anyway. */
+function chatPrompt(messages: unknown): string | null {
+  if (!Array.isArray(messages) || messages.length === 0) return null;
+  return messages.map((message) => textOf((message as { content?: unknown } | null)?.content) ?? "").join("\n");
+}
+
+function textOf(value: unknown): string | null {
+  if (typeof value === "string") return value;
+  if (!Array.isArray(value)) return null;
+  return value
+    .map((part) => (typeof part === "string" ? part : ((part as { text?: unknown } | null)?.text ?? "")))
+    .join("");
+}
