@@ -34,25 +34,36 @@ pub fn xxh32(bytes: &[u8], seed: u32) -> u32 {
     hash = hash.wrapping_add(bytes.len() as u32);
     let (words, rest) = tail.as_chunks::<4>();
     for word in words {
-        hash = hash.wrapping_add(u32::from_le_bytes(*word).wrapping_mul(PRIME_3)).rotate_left(17).wrapping_mul(PRIME_4);
+        hash = mix_word(hash, u32::from_le_bytes(*word));
     }
     for &byte in rest {
         hash = hash.wrapping_add(u32::from(byte).wrapping_mul(PRIME_5)).rotate_left(11).wrapping_mul(PRIME_1);
     }
-    hash ^= hash >> 15;
-    hash = hash.wrapping_mul(PRIME_2);
-    hash ^= hash >> 13;
-    hash = hash.wrapping_mul(PRIME_3);
-    hash ^ (hash >> 16)
+    avalanche(hash)
+}
+
+/// XXH32 of the four bytes of `value`, little endian: a draw that depends on both words.
+pub fn xxh32_of_word(value: u32, seed: u32) -> u32 {
+    avalanche(mix_word(seed.wrapping_add(PRIME_5).wrapping_add(4), value))
 }
 
 fn round(lane: u32, word: u32) -> u32 {
     lane.wrapping_add(word.wrapping_mul(PRIME_2)).rotate_left(13).wrapping_mul(PRIME_1)
 }
 
+fn mix_word(hash: u32, word: u32) -> u32 {
+    hash.wrapping_add(word.wrapping_mul(PRIME_3)).rotate_left(17).wrapping_mul(PRIME_4)
+}
+
+fn avalanche(mut hash: u32) -> u32 {
+    hash = (hash ^ (hash >> 15)).wrapping_mul(PRIME_2);
+    hash = (hash ^ (hash >> 13)).wrapping_mul(PRIME_3);
+    hash ^ (hash >> 16)
+}
+
 #[cfg(test)]
 mod tests {
-    use super::xxh32;
+    use super::*;
 
     /// The buffer of the reference implementation's sanity check: top bytes of 2654435761 · 11400714785074694797^i.
     fn sanity_buffer() -> Vec<u8> {
@@ -80,6 +91,13 @@ mod tests {
             (222, 2_654_435_761, 0x5880_3C5F),
         ] {
             assert_eq!(xxh32(&buffer[..bytes], seed), hash, "{bytes} bytes, seed {seed}");
+        }
+    }
+
+    #[test]
+    fn of_a_word_is_that_of_its_bytes() {
+        for value in [0, 1, 0xDEAD_BEEF, u32::MAX] {
+            assert_eq!(xxh32_of_word(value, 77), xxh32(&value.to_le_bytes(), 77));
         }
     }
 
