@@ -1,0 +1,189 @@
+import type { DemandReport } from "@guidevane/core";
+import { Level } from "./level.ts";
+
+/** A gateway unheard for this many of its windows is gone while another of its cluster reports. */
+const WINDOWS_HEARD = 3;
+/** A silent cluster keeps its last demand for this long. */
+const KEEP_MS = 600_000;
+/** Of every cell, so that weights exist before anything arrives. */
+export const DEMAND_FLOOR_RPS = 0.001;
+/** A cluster whose gateways never saw a request speaks for itself only after this: until then it is taken to be starting. */
+const STARTING_MS = 30_000;
+/** A report up to this far behind the newest of its gateway came late; further behind, the gateway was restarted. */
+const LATE_REPORTS = 3;
+/** Attempts and measured work of a gateway count half after about this long. */
+const EVIDENCE_MS = 30_000;
+
+export interface DemandLevel {
+  /** Offered requests/s: every arrival, client retries included. */
+  readonly offeredRps: number;
+  /** Measured units of work of a request; null before the first arrival. */
+  readonly work: number | null;
+  /** Since the last report of the cluster. */
+  readonly ageMs: number;
+}
+
+/** What gateways say of one engine together. */
+export interface EngineEvidence {
+  /** 0..1: attempt-weighted mean of the gateways' failing factors, from 1. */
+  readonly severity: number;
+  /** Within the last windows. */
+  readonly attempts: number;
+  readonly faults: number;
+  /** Live gateways that call it dead, and those that had an answer from it in their last window. */
+  readonly dead: number;
+  readonly successes: number;
+}
+
+interface Gateway {
+  readonly cluster: string;
+  readonly firstMs: number;
+  seq: number;
+  heardMs: number;
+  windowMs: number;
+  offeredEver: boolean;
+  readonly classes: Map<string, { readonly level: Level; offered: number; work: number }>;
+  readonly engines: Map<
+    string,
+    { attempts: number; faults: number; failFactor: number; dead: boolean; recent: number }
+  >;
+}
+
+/**
+ * Demand of each cell, and what gateways found of each engine, from their reports. Every time is passed in, in ms of one
+ * monotonic clock.
+ */
+export class DemandLevels {
+  readonly #gateways = new Map<string, Gateway>();
+
+  /** Takes a report in; false = an old one, come late or twice, which counts nothing. */
+  add(report: DemandReport, nowMs: number): boolean {
+    this.#forget(nowMs);
+    const key = `${report.cluster}\n${report.gateway}`;
+    let gateway = this.#gateways.get(key);
+    if (gateway !== undefined && report.seq <= gateway.seq && gateway.seq - report.seq < LATE_REPORTS) return false;
+    if (gateway === undefined) {
+      gateway = {
+        cluster: report.cluster,
+        firstMs: nowMs,
+        seq: report.seq,
+        heardMs: nowMs,
+        windowMs: report.windowMs,
+        offeredEver: false,
+        classes: new Map(),
+        engines: new Map(),
+      };
+      this.#gateways.set(key, gateway);
+    }
+    gateway.seq = report.seq;
+    gateway.heardMs = nowMs;
+    gateway.windowMs = report.windowMs;
+    takeClasses(gateway, report);
+    takeEngines(gateway, report);
+    return true;
+  }
+
+  /** Offered demand by class of a cluster that has reported; null for one that has not, or is still starting. */
+  of(cluster: string, nowMs: number): ReadonlyMap<string, DemandLevel> | null {
+    const members = this.#members(cluster);
+    if (members.length === 0) return null;
+    const heardMs = Math.max(...members.map((each) => each.heardMs));
+    const firstMs = Math.min(...members.map((each) => each.firstMs));
+    if (!members.some((each) => each.offeredEver) && nowMs - firstMs < STARTING_MS) return null;
+    const ageMs = nowMs - heardMs;
+    const counted = members.filter((each) => heardMs - each.heardMs <= WINDOWS_HEARD * each.windowMs);
+    const sums = new Map<string, { rps: number; offered: number; work: number }>();
+    for (const gateway of counted) {
+      for (const [name, { level, offered, work }] of gateway.classes) {
+        const sum = sums.get(name) ?? { rps: 0, offered: 0, work: 0 };
+        sum.rps += level.perSecond;
+        sum.offered += offered;
+        sum.work += work;
+        sums.set(name, sum);
+      }
+    }
+    return new Map(
+      [...sums].map(([name, { rps, offered, work }]) => [
+        name,
+        {
+          offeredRps: ageMs > KEEP_MS ? DEMAND_FLOOR_RPS : Math.max(DEMAND_FLOOR_RPS, rps),
+          work: offered > 0 ? work / offered : null,
+          ageMs,
+        },
+      ]),
+    );
+  }
+
+  /** Gateways of a cluster heard within their last windows. */
+  live(cluster: string, nowMs: number): number {
+    return this.#members(cluster).filter((each) => isLive(each, nowMs)).length;
+  }
+
+  /** What live gateways found of an engine. */
+  evidence(engine: string, nowMs: number): EngineEvidence {
+    let [weight, failing, attempts, faults, dead, successes] = [0, 0, 0, 0, 0, 0];
+    for (const gateway of this.#gateways.values()) {
+      const found = isLive(gateway, nowMs) ? gateway.engines.get(engine) : undefined;
+      if (found === undefined) continue;
+      // A gateway that has not tried the engine lately knows next to nothing of it, and says so with a factor of 1.
+      const share = found.recent + UNTRIED;
+      weight += share;
+      failing += share * (1 - found.failFactor);
+      attempts += found.attempts;
+      faults += found.faults;
+      if (found.dead) dead++;
+      if (!found.dead && found.attempts > found.faults) successes++;
+    }
+    return { severity: weight === 0 ? 0 : failing / weight, attempts, faults, dead, successes };
+  }
+
+  #members(cluster: string): Gateway[] {
+    return [...this.#gateways.values()].filter((each) => each.cluster === cluster);
+  }
+
+  /** A cluster's last gateways are kept for good: their demand turned to the floor is not "no report yet". */
+  #forget(nowMs: number): void {
+    for (const [key, gateway] of this.#gateways) {
+      const others = this.#members(gateway.cluster).some((each) => each.heardMs > gateway.heardMs);
+      if (others && nowMs - gateway.heardMs > KEEP_MS) this.#gateways.delete(key);
+    }
+  }
+}
+
+/** Weight of a gateway without attempts, in attempts: it decides only where none has any. */
+const UNTRIED = 1e-6;
+
+function isLive(gateway: Gateway, nowMs: number): boolean {
+  return nowMs - gateway.heardMs <= WINDOWS_HEARD * gateway.windowMs;
+}
+
+function takeClasses(gateway: Gateway, report: DemandReport): void {
+  const kept = Math.exp(-report.windowMs / EVIDENCE_MS);
+  for (const name of Object.keys(report.classes)) {
+    if (!gateway.classes.has(name)) gateway.classes.set(name, { level: new Level(), offered: 0, work: 0 });
+  }
+  for (const [name, each] of gateway.classes) {
+    // A class left out of a report had no arrivals in its window.
+    const said = report.classes[name];
+    const offered = said?.offered ?? 0;
+    each.level.add(offered, report.windowMs);
+    each.offered = each.offered * kept + offered;
+    each.work = each.work * kept + (said?.work ?? 0);
+    if (offered > 0) gateway.offeredEver = true;
+  }
+}
+
+function takeEngines(gateway: Gateway, report: DemandReport): void {
+  const kept = Math.exp(-report.windowMs / EVIDENCE_MS);
+  for (const id of gateway.engines.keys()) if (!Object.hasOwn(report.engines, id)) gateway.engines.delete(id);
+  for (const [id, said] of Object.entries(report.engines)) {
+    const before = gateway.engines.get(id)?.recent ?? 0;
+    gateway.engines.set(id, {
+      attempts: said.attempts,
+      faults: said.faults,
+      failFactor: said.failFactor,
+      dead: said.dead,
+      recent: before * kept + said.attempts,
+    });
+  }
+}
