@@ -1,0 +1,104 @@
+import { type EngineSpec, type Fleet, GuidevaneError, profileOf, seededRandom } from "@guidevane/core";
+import { type EmulatedEngine, type EmulatedEngineOptions, startEmulatedEngine } from "@guidevane/simulator";
+import type { Command } from "commander";
+import { isLoopback, parseCount, parsePort } from "./address.ts";
+import { badUsage } from "./exit-code.ts";
+import { createLog } from "./log.ts";
+import { tellReady, untilStopped } from "./process-life.ts";
+import { readFleet, readProfile } from "./read-fleet.ts";
+
+interface EmulateFlags {
+  port?: string;
+  model?: string;
+  profile?: string;
+  kind: string;
+  replicas: string;
+  seed?: string;
+  fleet?: string;
+}
+
+export function addEmulate(program: Command): void {
+  program
+    .command("emulate")
+    .description("serve emulated engines: OpenAI API, vLLM metrics, latency that grows with load as a profile says")
+    .option("--port <port>", "port on loopback; 0 = a free one")
+    .option("--model <name>", "model it serves")
+    .option("--profile <file>", "profile file")
+    .option("--kind <kind>", "engine to imitate", "vllm")
+    .option("--replicas <n>", "ready replicas", "1")
+    .option("--seed <n>", "spread each request's times by 5 %, drawn from this seed (default: no spread)")
+    .option("--fleet <file>", "all engines of a fleet file in this process, each on the port of its URL")
+    .action((flags: EmulateFlags) => emulate(flags));
+}
+
+async function emulate(flags: EmulateFlags): Promise<void> {
+  const log = createLog("emulate", process.env);
+  if (LATER_KINDS.includes(flags.kind)) badUsage("--kind", flags.kind, "is not supported yet");
+  if (flags.kind !== "vllm") badUsage("--kind", flags.kind, "must be vllm");
+  const seed = flags.seed === undefined ? undefined : parseCount("--seed", flags.seed);
+  const wanted =
+    flags.fleet === undefined ? [await oneEngine(flags)] : ofFleet(await readFleet(flags.fleet), flags.fleet);
+  const engines: EmulatedEngine[] = [];
+  const stopped = untilStopped();
+  try {
+    for (const [index, { name, options }] of wanted.entries()) {
+      const spread = seed === undefined ? {} : { jitter: JITTER, random: seededRandom(seed + index) };
+      const engine = await startEmulatedEngine({ ...options, ...spread });
+      engines.push(engine);
+      log.info(
+        { engine: name, url: engine.url, models: options.models, capacityWps: engine.model.capacityWps },
+        "listening",
+      );
+    }
+    tellReady();
+    log.info({ why: await stopped }, "stopping");
+  } finally {
+    await Promise.all(engines.map((engine) => engine.kill()));
+  }
+}
+
+const LATER_KINDS = ["sglang", "tgi", "llamacpp"];
+const JITTER = 0.05;
+
+interface Wanted {
+  readonly name: string;
+  readonly options: EmulatedEngineOptions;
+}
+
+async function oneEngine(flags: EmulateFlags): Promise<Wanted> {
+  const port = parsePort("--port", flags.port ?? badUsage("--port", undefined, "is required without --fleet"));
+  const model = flags.model ?? badUsage("--model", undefined, "is required without --fleet");
+  const file = flags.profile ?? badUsage("--profile", undefined, "is required without --fleet");
+  const replicas = parseCount("--replicas", flags.replicas);
+  const profile = await readProfile(file);
+  return { name: model, options: { port, models: [model], profile, replicas } };
+}
+
+function ofFleet(fleet: Fleet, file: string): Wanted[] {
+  return [...fleet.engines.values()].map((engine) => ({
+    name: engine.id,
+    options: {
+      port: portOf(engine, file),
+      models: engine.models,
+      profile: profileOf(fleet, engine),
+      capacityWps: engine.capacityWps,
+      replicas: engine.replicas,
+    },
+  }));
+}
+
+function portOf(engine: EngineSpec, file: string): number {
+  const url = new URL(engine.url);
+  const refuse = (why: string): never => {
+    throw new GuidevaneError(
+      "bad_fleet",
+      `${file}: engines.${engine.id}.url: ${why} (got ${JSON.stringify(engine.url)})`,
+    );
+  };
+  if (url.protocol !== "http:" || !isLoopback(url.hostname))
+    return refuse("an emulated engine is on http and loopback");
+  if (url.pathname !== "/") return refuse("an emulated engine has no path prefix");
+  if (engine.health.port !== null || engine.metrics.port !== null)
+    return refuse("an emulated engine has its health and metrics on its own port");
+  return Number(url.port || 80);
+}

@@ -1,0 +1,26 @@
+import { GuidevaneError } from "@guidevane/core";
+
+/** What a command's end means to its caller. */
+export const EXIT = { done: 0, failed: 1, badInput: 2 } as const;
+export type ExitCode = (typeof EXIT)[keyof typeof EXIT];
+
+/** Bad usage: a flag or argument that can't be. @throws always, GuidevaneError `bad_usage` naming it and its value */
+export function badUsage(name: string, value: string | undefined, message: string): never {
+  throw new GuidevaneError(
+    "bad_usage",
+    `${name}: ${message}${value === undefined ? "" : ` (got ${JSON.stringify(value)})`}`,
+  );
+}
+
+/** An error that a command ended with, as its exit code and the text for stderr. */
+export function explainFailure(error: unknown): { code: ExitCode; text: string } {
+  if (GuidevaneError.is(error)) {
+    return { code: error.code.startsWith("bad_") ? EXIT.badInput : EXIT.failed, text: error.message };
+  }
+  if (error instanceof Error && "code" in error && error.code === "EADDRINUSE") {
+    const { address, port } = error as { address?: string; port?: number };
+    return { code: EXIT.failed, text: `${address ?? ""}:${port ?? ""} is in use by another program` };
+  }
+  // Not one of ours: the stack is what a report of it needs.
+  return { code: EXIT.failed, text: error instanceof Error ? (error.stack ?? error.message) : String(error) };
+}

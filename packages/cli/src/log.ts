@@ -1,0 +1,17 @@
+import { pino } from "pino";
+
+export type Log = ReturnType<typeof pino>;
+
+const LEVELS = ["trace", "debug", "info", "warn", "error", "fatal", "silent"];
+
+/** JSON lines on stderr, since stdout is for what a command was asked for. `LOG_LEVEL` says how much; default info. */
+export function createLog(command: string, env: NodeJS.ProcessEnv): Log {
+  const level = env.LOG_LEVEL ?? "info";
+  const known = LEVELS.includes(level);
+  const log = pino(
+    { name: `guidevane ${command}`, level: known ? level : "info", timestamp: pino.stdTimeFunctions.isoTime },
+    pino.destination({ dest: 2, sync: true }),
+  );
+  if (!known) log.warn({ LOG_LEVEL: level }, `LOG_LEVEL is not one of ${LEVELS.join(", ")}; info is used`);
+  return log;
+}

@@ -1,0 +1,29 @@
+/**
+ * How a command that serves ends.
+ *
+ * Started by hand it ends on SIGINT or SIGTERM. Started by `guidevane up` it has a channel to its parent: then it leaves
+ * the terminal's SIGINT to the parent, ends on SIGTERM, and ends too when the channel closes, which is how it notices a
+ * parent that was killed.
+ */
+export function untilStopped(): Promise<"SIGINT" | "SIGTERM" | "parent gone"> {
+  return new Promise((resolve) => {
+    const isChild = process.send !== undefined;
+    process.on("SIGTERM", () => resolve("SIGTERM"));
+    process.on("SIGINT", () => {
+      if (!isChild) resolve("SIGINT");
+    });
+    if (!isChild) return;
+    process.on("disconnect", () => resolve("parent gone"));
+    if (!process.connected) resolve("parent gone");
+  });
+}
+
+/** Tells the parent, where there is one, that this process now does what it was started for. */
+export function tellReady(): void {
+  process.send?.({ ready: true } satisfies ChildMessage);
+}
+
+/** What a child of `guidevane up` says over its channel. */
+export interface ChildMessage {
+  readonly ready: true;
+}

@@ -1,0 +1,33 @@
+import { Command, CommanderError } from "commander";
+import { addEmulate } from "./command-emulate.ts";
+import { EXIT, explainFailure } from "./exit-code.ts";
+import { VERSION } from "./version.ts";
+
+/** Runs one command line to its end and gives its exit code: 0 done, 1 failed, 2 bad usage or bad input. Never throws. */
+export async function runProgram(args: readonly string[]): Promise<number> {
+  const program = createProgram();
+  try {
+    await program.parseAsync(args, { from: "user" });
+    return Number(process.exitCode ?? EXIT.done);
+  } catch (error) {
+    // commander has printed what it had to say; help and version end this way too, with 0.
+    if (error instanceof CommanderError) return error.exitCode === 0 ? EXIT.done : EXIT.badInput;
+    const { code, text } = explainFailure(error);
+    process.stderr.write(`guidevane: ${text}\n`);
+    return code;
+  }
+}
+
+export function createProgram(): Command {
+  const program = new Command("guidevane")
+    .description("An inference load balancer that solves for its weights, proves them and explains them")
+    .version(VERSION)
+    .showHelpAfterError("(guidevane --help lists the commands)")
+    .exitOverride();
+  addEmulate(program);
+  program.addHelpText(
+    "after",
+    "\nExit codes: 0 done, 1 failed, 2 bad usage or bad input.\nEnvironment: LOG_LEVEL (default info), NO_COLOR, GUIDEVANE_ADMIN_TOKEN.",
+  );
+  return program;
+}
