@@ -2,6 +2,7 @@ import { mkdirSync, readFileSync, renameSync, rmSync, statSync, utimesSync, writ
 import { dirname } from "node:path";
 
 const POLL_MS = 100;
+const POLLS_BEFORE_TELLING = 10;
 const BEAT_MS = 1000;
 /** A holder that has not touched its lock for this long is gone: ten beats, so that a busy machine is not mistaken. */
 const STALE_MS = 10_000;
@@ -9,19 +10,22 @@ const STALE_MS = 10_000;
 /** Runs `task` while no other process holds `path`; waits for its turn. */
 export async function withLock(path, task) {
   mkdirSync(dirname(path), { recursive: true });
-  let told = false;
-  while (!tryLock(path)) {
-    if (!told) console.error("waiting for another build of this folder to end");
-    told = true;
+  for (let polls = 0; !tryLock(path); polls++) {
+    if (polls === POLLS_BEFORE_TELLING) console.error("waiting for another build of this folder to end");
     await new Promise((resolve) => setTimeout(resolve, POLL_MS));
   }
-  const beat = setInterval(() => utimesSync(path, new Date(), new Date()), BEAT_MS);
+  const beat = setInterval(() => isOurs(path) && utimesSync(path, new Date(), new Date()), BEAT_MS);
   try {
     return await task();
   } finally {
     clearInterval(beat);
-    rmSync(path, { force: true });
+    // A process that was asleep for long may have lost its lock; what is there now is another's.
+    if (isOurs(path)) rmSync(path, { force: true });
   }
+}
+
+function isOurs(path) {
+  return read(path)?.pid === process.pid;
 }
 
 function tryLock(path) {
