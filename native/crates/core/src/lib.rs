@@ -3,5 +3,10 @@
 
 pub mod curve;
 pub mod draw;
+pub mod guard;
+pub mod json;
 pub mod ln;
+pub mod names;
+pub mod scan;
+pub mod state;
 pub mod xxh32;
