@@ -9,7 +9,11 @@ export function createLog(command: string, env: NodeJS.ProcessEnv): Log {
   const level = env.LOG_LEVEL ?? "info";
   const known = LEVELS.includes(level);
   const log = pino(
-    { name: `guidevane ${command}`, level: known ? level : "info", timestamp: pino.stdTimeFunctions.isoTime },
+    {
+      base: { program: `guidevane ${command}`, pid: process.pid },
+      level: known ? level : "info",
+      timestamp: pino.stdTimeFunctions.isoTime,
+    },
     pino.destination({ dest: 2, sync: true }),
   );
   if (!known) log.warn({ LOG_LEVEL: level }, `LOG_LEVEL is not one of ${LEVELS.join(", ")}; info is used`);

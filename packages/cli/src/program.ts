@@ -1,5 +1,7 @@
 import { Command, CommanderError } from "commander";
+import { addDrive } from "./command-drive.ts";
 import { addEmulate } from "./command-emulate.ts";
+import { addFleet } from "./command-fleet.ts";
 import { EXIT, explainFailure } from "./exit-code.ts";
 import { VERSION } from "./version.ts";
 
@@ -25,6 +27,8 @@ export function createProgram(): Command {
     .showHelpAfterError("(guidevane --help lists the commands)")
     .exitOverride();
   addEmulate(program);
+  addDrive(program);
+  addFleet(program);
   program.addHelpText(
     "after",
     "\nExit codes: 0 done, 1 failed, 2 bad usage or bad input.\nEnvironment: LOG_LEVEL (default info), NO_COLOR, GUIDEVANE_ADMIN_TOKEN.",

@@ -9,12 +9,12 @@ import { type Fleet, GuidevaneError, loadFleet, type Profile, parseProfile } fro
  */
 export async function readFleet(path: string): Promise<Fleet> {
   const folder = dirname(resolve(path));
-  return loadFleet(await readInput("--fleet", path), path, (named) => readFile(resolve(folder, named), "utf8"));
+  return loadFleet(await readInput("fleet file", path), path, (named) => readFile(resolve(folder, named), "utf8"));
 }
 
 /** @throws GuidevaneError `bad_profile`; `bad_usage` when the file can't be read */
 export async function readProfile(path: string): Promise<Profile> {
-  return parseProfile(await readInput("--profile", path), path);
+  return parseProfile(await readInput("profile file", path), path);
 }
 
 export async function readInput(name: string, path: string): Promise<string> {

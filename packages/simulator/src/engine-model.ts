@@ -34,7 +34,7 @@ export class EngineModel {
     this.#random = options.random ?? null;
     this.#jitter = options.random === undefined ? 0 : (options.jitter ?? 0);
     this.#readyReplicas = options.replicas ?? 1;
-    this.#rate = new WorkRate(options.clock.nowMs(), options.windowMs ?? 2000);
+    this.#rate = new WorkRate(options.windowMs ?? 2000);
     this.#backlogAtMs = options.clock.nowMs();
   }
 

@@ -1,4 +1,6 @@
 export { countTokens, emulatedEmbedding, emulatedWords } from "./answer-text.ts";
+export { type Drive, type DriveOptions, type DriveReport, startDrive } from "./drive.ts";
+export type { DriveCell } from "./drive-tally.ts";
 export {
   type EmulatedEngine,
   type EmulatedEngineCounts,

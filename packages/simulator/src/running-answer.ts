@@ -24,7 +24,7 @@ export class RunningAnswer {
   at(ms: number, task: () => void): void {
     if (this.#hang) return;
     // Timers cut fractions of a millisecond off; early would send a token before its time.
-    const delayMs = Math.ceil(ms - this.elapsedMs(this.#clock.nowMs()));
+    const delayMs = Math.max(0, Math.ceil(ms - this.elapsedMs(this.#clock.nowMs())));
     const cancel = this.#clock.after(delayMs, () => {
       this.#timers.delete(cancel);
       task();
