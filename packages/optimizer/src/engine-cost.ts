@@ -1,0 +1,97 @@
+import type { CurveSet } from "@guidevane/core";
+
+/**
+ * φ of one engine as what it is, a piecewise quadratic (the formula is in core's `curve.ts`): on each piece
+ *
+ *     φ(y) = valueMs + slopeMs·t + bend·t²/2,   t = y − fromWps
+ *
+ * so that values, one-sided marginals and the conjugate are exact. The marginal φ′ never falls from piece to piece and
+ * jumps up where Q has a knot.
+ */
+export interface CostPiece {
+  /** The piece reaches from here to the next piece's start, the last one to the capacity and, where asked, beyond. */
+  readonly fromWps: number;
+  /** φ, ms per second, at `fromWps`. */
+  readonly valueMs: number;
+  /** φ′ from the right, ms per unit of work, at `fromWps`. */
+  readonly slopeMs: number;
+  /** φ″ on the piece. */
+  readonly bend: number;
+}
+
+export interface EngineCost {
+  readonly capacityWps: number;
+  /** Empty for an engine without capacity. */
+  readonly pieces: readonly CostPiece[];
+}
+
+export function engineCost(curves: CurveSet, engine: number): EngineCost {
+  const capacityWps = curves.capacityWps[engine]!;
+  if (!(capacityWps > 0)) return { capacityWps: 0, pieces: [] };
+  const { headroom, headroomMs } = curves;
+  const rampRho = headroom > 0 && headroomMs > 0 ? 1 - headroom : 1;
+  const start = curves.knotStart[engine]!;
+  const end = curves.knotStart[engine + 1]!;
+  const rhos = [0, rampRho, ...curves.knotRho.subarray(start, end)].filter((rho) => rho >= 0 && rho < 1);
+  rhos.sort((a, b) => a - b);
+  const pieces: CostPiece[] = [];
+  let knot = start;
+  for (const [index, rho] of rhos.entries()) {
+    if (index > 0 && rho === rhos[index - 1]) continue;
+    while (knot + 1 < end && curves.knotRho[knot + 1]! <= rho) knot++;
+    const left = knot + 1 < end ? knot : knot - 1;
+    const rise =
+      end - start > 1
+        ? (curves.knotMs[left + 1]! - curves.knotMs[left]!) / (curves.knotRho[left + 1]! - curves.knotRho[left]!)
+        : 0;
+    const q = curves.knotMs[knot]! + rise * (rho - curves.knotRho[knot]!);
+    const over = rho - rampRho;
+    const ramp = over >= 0 && rampRho < 1 ? headroomMs / headroom : 0;
+    pieces.push({
+      fromWps: rho * capacityWps,
+      valueMs: capacityWps * (rho * q + (ramp * over * over) / 2),
+      slopeMs: q + rho * rise + ramp * over,
+      bend: (2 * rise + ramp) / capacityWps,
+    });
+  }
+  return { capacityWps, pieces };
+}
+
+/** φ(y), ms per second; beyond the capacity the last piece goes on. */
+export function costAt({ pieces }: EngineCost, loadWps: number): number {
+  const piece = pieceAt(pieces, loadWps);
+  if (piece === undefined) return 0;
+  const t = loadWps - piece.fromWps;
+  return piece.valueMs + (piece.slopeMs + (piece.bend * t) / 2) * t;
+}
+
+/** φ′(y) from the right, ms per unit of work. */
+export function marginalAt({ pieces }: EngineCost, loadWps: number): number {
+  const piece = pieceAt(pieces, loadWps);
+  return piece === undefined ? 0 : piece.slopeMs + piece.bend * (loadWps - piece.fromWps);
+}
+
+/** φ*(w) = max of w·y − φ(y) over 0 ≤ y ≤ U, ms per second, and the load that attains it. */
+export function conjugate({ pieces, capacityWps }: EngineCost, priceMs: number): { valueMs: number; loadWps: number } {
+  let loadWps = 0;
+  for (const [index, piece] of pieces.entries()) {
+    if (priceMs <= piece.slopeMs) break;
+    const toWps = pieces[index + 1]?.fromWps ?? capacityWps;
+    loadWps = toWps;
+    const reach = piece.bend > 0 ? piece.fromWps + (priceMs - piece.slopeMs) / piece.bend : Number.POSITIVE_INFINITY;
+    if (reach < toWps) {
+      loadWps = reach;
+      break;
+    }
+  }
+  return { valueMs: priceMs * loadWps - costAt({ pieces, capacityWps }, loadWps), loadWps };
+}
+
+function pieceAt(pieces: readonly CostPiece[], loadWps: number): CostPiece | undefined {
+  let found = pieces[0];
+  for (const piece of pieces) {
+    if (piece.fromWps > loadWps) break;
+    found = piece;
+  }
+  return found;
+}

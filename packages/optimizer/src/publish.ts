@@ -1,0 +1,324 @@
+import {
+  type Certificate,
+  type ClusterSnapshot,
+  type CurveSet,
+  decodeRing,
+  encodeRing,
+  type Publication,
+  type Reserve,
+  type SnapshotCell,
+  type SnapshotClass,
+  type SnapshotEngine,
+  type StoredPublication,
+} from "@guidevane/core";
+import type { CurveEvaluator } from "@guidevane/native";
+import { countSlots, editRing } from "@guidevane/selector";
+import { lowerBound } from "./bound.ts";
+import { addedMs, type CellFacts, type ProblemIndex } from "./build-problem.ts";
+import { type CellWeights, cellWeights } from "./cell-weights.ts";
+import type { PlanInputs } from "./plan-types.ts";
+import type { Problem, Solution } from "./problem.ts";
+import { ringCost } from "./ring-cost.ts";
+import { shedPrice } from "./shed.ts";
+import { storeProblem } from "./stored-problem.ts";
+
+/** Everything that a solved problem says, as snapshots of every cluster. */
+export function publish(
+  inputs: PlanInputs,
+  problem: Problem,
+  index: ProblemIndex,
+  solution: Solution,
+  previous: StoredPublication | null,
+  curves: CurveEvaluator,
+): Publication {
+  const { slots } = inputs.fleet.policy;
+  const before = new PreviousCells(previous);
+  const weights = cellWeights(problem, index, solution, slots, (cell) => before.weights(index.cells[cell]!));
+  const rings = weights.map(({ arcs, weights: asked }, cell) => {
+    const ids = arcs.map((arc) => engineId(problem, index, arc));
+    return editRing(before.ring(index.cells[cell]!), ids, asked, slots);
+  });
+  const shares = rings.map(({ owners, engines }) =>
+    Array.from(countSlots(owners, engines.length), (count) => count / slots),
+  );
+  const cost = ringCost(
+    problem,
+    weights.map(({ arcs, shed }, cell) => ({ arcs, shares: shares[cell]!, shed })),
+  );
+  const bound = lowerBound(problem, solution.priceMs);
+  const facts: Facts = { problem, index, solution, loadWps: cost.loadWps, demandPriceMs: bound.demandPriceMs };
+  const marginalMs = marginals(problem.curves, solution.loadWps, curves);
+  const worthMs = worths(facts, curves);
+
+  const certificate = certify(facts, weights, shares, cost.objectiveMs, bound.lowerBoundMs);
+  const clusters = new Map<string, ClusterSnapshot>();
+  for (const cluster of inputs.fleet.clusters.values()) {
+    const own = index.cells.flatMap((each, cell) => (each.cluster.name === cluster.name ? [cell] : []));
+    clusters.set(cluster.name, {
+      version: 0,
+      epoch: 0,
+      madeAt: new Date(inputs.wallMs).toISOString(),
+      cluster: cluster.name,
+      gateways: inputs.gateways.get(cluster.name) ?? 0,
+      engines: snapshotEngines(facts, own, worthMs),
+      classes: snapshotClasses(inputs),
+      cells: own.map((cell) => {
+        const { owners, engines } = rings[cell]!;
+        return snapshotCell(facts, cell, weights[cell]!, encodeRing(owners, engines.length), marginalMs);
+      }),
+      certificate,
+    });
+  }
+  return { clusters, problem: storeProblem(problem, index, solution.priceMs) };
+}
+
+interface Facts {
+  readonly problem: Problem;
+  readonly index: ProblemIndex;
+  readonly solution: Solution;
+  /** y_e of the rings' shares. */
+  readonly loadWps: Float64Array;
+  /** π_k before the shed price caps it, ms per unit of work. */
+  readonly demandPriceMs: Float64Array;
+}
+
+/** Cells of the publication before, by cluster and class. */
+class PreviousCells {
+  readonly #previous: StoredPublication | null;
+
+  constructor(previous: StoredPublication | null) {
+    this.#previous = previous;
+  }
+
+  #find({ cluster, spec }: CellFacts): SnapshotCell | undefined {
+    return this.#previous?.clusters.get(cluster.name)?.cells.find((cell) => cell.class === spec.name);
+  }
+
+  weights(cell: CellFacts): ReadonlyMap<string, number> | null {
+    const found = this.#find(cell);
+    return found === undefined ? null : new Map(found.engines.map((id, at) => [id, found.weights[at]!]));
+  }
+
+  ring(cell: CellFacts): { engines: readonly string[]; owners: Uint16Array } {
+    const found = this.#find(cell);
+    return found === undefined
+      ? { engines: [], owners: new Uint16Array(0) }
+      : { engines: found.engines, owners: decodeRing(found) };
+  }
+}
+
+function engineId(problem: Problem, index: ProblemIndex, arc: number): string {
+  return index.engines[problem.arcEngine[arc]!]!.spec.id;
+}
+
+function arcsOf(problem: Problem, cell: number): number[] {
+  const start = problem.arcStart[cell]!;
+  return Array.from({ length: problem.arcStart[cell + 1]! - start }, (_, at) => start + at);
+}
+
+/** Right-hand marginals of φ without the ramp, ms per unit of work. */
+function marginals(curves: CurveSet, loadWps: Float64Array, { evaluate }: CurveEvaluator): Float64Array {
+  const out = columns(loadWps.length);
+  evaluate({ ...curves, headroom: 0, headroomMs: 0 }, loadWps, out);
+  return out.slope;
+}
+
+/** ρ·w − φ/U: what one more unit of capacity is worth, ms of the fleet's latency per second. */
+function worths({ problem, solution }: Facts, { evaluate }: CurveEvaluator): Float64Array {
+  const { capacityWps } = problem.curves;
+  const out = columns(capacityWps.length);
+  evaluate(problem.curves, solution.loadWps, out);
+  return capacityWps.map((capacity, engine) =>
+    capacity > 0 ? (solution.loadWps[engine]! * solution.priceMs[engine]! - out.value[engine]!) / capacity : 0,
+  );
+}
+
+function columns(length: number) {
+  return { value: new Float64Array(length), slope: new Float64Array(length), curvature: new Float64Array(length) };
+}
+
+function utilisation({ problem, loadWps }: Facts, engine: number): number {
+  const capacity = problem.curves.capacityWps[engine]!;
+  return capacity > 0 ? loadWps[engine]! / capacity : 0;
+}
+
+/** Time of a request of this cell on this arc at this utilisation, network included. */
+function expectedMs({ problem, index }: Facts, cell: number, arc: number, rho: number): number {
+  const { profile } = index.engines[problem.arcEngine[arc]!]!;
+  return index.arcRttMs[arc]! + index.arcServiceMs[arc]! + addedMs(profile, index.cells[cell]!.spec, rho);
+}
+
+function snapshotCell(
+  facts: Facts,
+  cell: number,
+  { arcs, weights, shed }: CellWeights,
+  ring: string,
+  marginalMs: Float64Array,
+): SnapshotCell {
+  const { problem, index, solution, demandPriceMs } = facts;
+  const { cluster, spec, demandRps } = index.cells[cell]!;
+  const priceMs = spec.work * Math.min(demandPriceMs[cell]!, shedPrice(problem, cell, shed));
+  return {
+    cluster: cluster.name,
+    class: spec.name,
+    demandRps,
+    work: spec.work,
+    engines: arcs.map((arc) => engineId(problem, index, arc)),
+    weights: [...weights],
+    expectedMs: arcs.map((arc) => expectedMs(facts, cell, arc, utilisation(facts, problem.arcEngine[arc]!))),
+    addends: arcs.map((arc) => {
+      const engine = problem.arcEngine[arc]!;
+      const price = solution.priceMs[engine]!;
+      const congestion = Math.min(price, marginalMs[engine]!);
+      return [
+        index.arcRttMs[arc]!,
+        index.arcServiceMs[arc]!,
+        spec.work * congestion,
+        spec.work * (price - congestion),
+        0,
+      ];
+    }),
+    reserves: reserves(facts, cell, new Set(arcs), priceMs),
+    shed,
+    priceMs,
+    streamLimit: streamLimit(facts, cell, arcs, weights, shed),
+    ring,
+  };
+}
+
+/** A cell lists so many engines of weight zero. */
+const RESERVES = 8;
+
+/** Eligible engines of weight zero with spare capacity, by rising reduced cost. */
+function reserves(facts: Facts, cell: number, used: ReadonlySet<number>, priceMs: number): Reserve[] {
+  const { problem, index, solution, loadWps } = facts;
+  return arcsOf(problem, cell)
+    .filter((arc) => !used.has(arc))
+    .map((arc) => {
+      const engine = problem.arcEngine[arc]!;
+      return {
+        engine: engineId(problem, index, arc),
+        spareWps: problem.curves.capacityWps[engine]! - loadWps[engine]!,
+        reducedCostMs: index.cells[cell]!.spec.work * (problem.arcCostMs[arc]! + solution.priceMs[engine]!) - priceMs,
+      };
+    })
+    .filter(({ spareWps }) => spareWps > 0)
+    .sort((a, b) => a.reducedCostMs - b.reducedCostMs || (a.engine < b.engine ? -1 : 1))
+    .slice(0, RESERVES);
+}
+
+const LIMIT_FACTOR = 1.25;
+const LIMIT_UTILISATION = 0.95;
+/** A class that was silent may begin with so many streams: by its floor of demand it would be let none. */
+const LEAST_STREAMS = 4;
+
+/**
+ * Streams that the cluster may hold for this class before gateways shed on their own: 1.25 × the requests/s that its part
+ * of each engine would be at full load, U·x_ke/y_e, × a request's time there at 0.95.
+ */
+function streamLimit(
+  facts: Facts,
+  cell: number,
+  arcs: readonly number[],
+  weights: readonly number[],
+  shed: number,
+): number {
+  const { problem, index, loadWps } = facts;
+  const served = index.cells[cell]!.demandRps * (1 - shed);
+  let streams = 0;
+  for (const [at, arc] of arcs.entries()) {
+    const rho = utilisation(facts, problem.arcEngine[arc]!);
+    if (rho === 0 || loadWps[problem.arcEngine[arc]!]! === 0) continue;
+    const fullRps = (served * weights[at]!) / rho;
+    streams += (fullRps * expectedMs(facts, cell, arc, LIMIT_UTILISATION)) / 1000;
+  }
+  return Math.max(LEAST_STREAMS, LIMIT_FACTOR * streams);
+}
+
+function snapshotEngines(facts: Facts, own: readonly number[], worthMs: Float64Array): Record<string, SnapshotEngine> {
+  const { problem, index, solution, loadWps } = facts;
+  const rtts = new Map<number, number>();
+  for (const cell of own)
+    for (const arc of arcsOf(problem, cell)) rtts.set(problem.arcEngine[arc]!, index.arcRttMs[arc]!);
+  const engines: Record<string, SnapshotEngine> = {};
+  for (const [engine, { spec, adminState, plannedFactor, plannedReady }] of index.engines.entries()) {
+    const rttMs = rtts.get(engine);
+    if (rttMs === undefined) continue;
+    const { url, kind, region, models, capabilities, residency, compute, maxContextTokens, replicas, health } = spec;
+    engines[spec.id] = {
+      url,
+      kind,
+      region,
+      models: [...models],
+      capabilities: capabilities === null ? null : [...capabilities],
+      residency,
+      compute,
+      maxContextTokens,
+      replicas,
+      adminState,
+      health,
+      rttMs,
+      plannedFactor,
+      plannedReady,
+      loadWps: loadWps[engine]!,
+      capacityWps: problem.curves.capacityWps[engine]!,
+      priceMs: solution.priceMs[engine]!,
+      worthMs: worthMs[engine]!,
+    };
+  }
+  return engines;
+}
+
+function snapshotClasses({ fleet }: PlanInputs): Record<string, SnapshotClass> {
+  const classes: Record<string, SnapshotClass> = {};
+  for (const spec of fleet.classes.values()) {
+    const { model, priority, work, promptTokens, outputTokens, firstTokenMs, needs } = spec;
+    classes[spec.name] = {
+      model,
+      priority,
+      work,
+      promptTokens,
+      outputTokens,
+      firstTokenMs,
+      needs: {
+        ...needs,
+        capabilities: [...needs.capabilities],
+        residency: [...needs.residency],
+        compute: [...needs.compute],
+      },
+    };
+  }
+  return classes;
+}
+
+/** Cost of the rings' shares against the bound, per request; and the estimate of the mean latency of what is served. */
+function certify(
+  facts: Facts,
+  weights: readonly CellWeights[],
+  shares: readonly (readonly number[])[],
+  objectiveMs: number,
+  lowerBoundMs: number,
+): Certificate {
+  const { problem, index } = facts;
+  let requests = 0;
+  let served = 0;
+  let latency = 0;
+  for (const [cell, { demandRps }] of index.cells.entries()) {
+    const { arcs, shed } = weights[cell]!;
+    requests += demandRps;
+    for (const [at, arc] of arcs.entries()) {
+      const rps = demandRps * (1 - shed) * shares[cell]![at]!;
+      served += rps;
+      latency += rps * expectedMs(facts, cell, arc, utilisation(facts, problem.arcEngine[arc]!));
+    }
+  }
+  const per = requests > 0 ? 1 / requests : 0;
+  const gapMs = (objectiveMs - lowerBoundMs) * per;
+  const bound = {
+    objectiveMs: objectiveMs * per,
+    lowerBoundMs: lowerBoundMs * per,
+    gapMs,
+    gap: objectiveMs > 0 ? gapMs / (objectiveMs * per) : 0,
+  };
+  return { ...bound, churnFree: bound, expectedLatencyMs: served > 0 ? latency / served : 0 };
+}
