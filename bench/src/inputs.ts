@@ -1,4 +1,5 @@
-import { type CurveSet, GENERIC_PROFILE, seededRandom } from "@guidevane/core";
+import { type CurveSet, GENERIC_PROFILE, loadFleet, type Random, seededRandom } from "@guidevane/core";
+import { cellKey, type PlanInputs } from "@guidevane/optimizer";
 
 /** What is timed, and what the tests check the contestants on: one file, so that both see the same. */
 
@@ -19,4 +20,52 @@ export function curveInputs(engines: number): { curves: CurveSet; loadWps: Float
     },
     loadWps: capacityWps.map((capacity) => capacity * 1.05 * random()),
   };
+}
+
+/** A fleet of so many clusters, engines and classes, spread over as many regions as clusters, and its demand. */
+export async function planInputs(size: { clusters: number; classes: number; engines: number }): Promise<PlanInputs> {
+  const random = seededRandom(size.engines * 1000 + size.clusters);
+  const clusters = range(size.clusters).map((at) => [`c${at}`, { region: `r${at}` }] as const);
+  const engines = range(size.engines).map((at) => {
+    const engine = {
+      url: `http://10.0.0.${at}:8000`,
+      region: `r${at % size.clusters}`,
+      models: ["m"],
+      capacityWps: 80 + 40 * random(),
+    };
+    return [`e${at}`, engine] as const;
+  });
+  const classes = range(size.classes).map((at) => [`k${at}`, { model: "m", priority: at, work: 1 + at }] as const);
+  const fleet = await loadFleet(
+    JSON.stringify({
+      clusters: Object.fromEntries(clusters),
+      engines: Object.fromEntries(engines),
+      classes: Object.fromEntries(classes),
+      network: { file: "rtt.csv" },
+    }),
+    "bench fleet",
+    async () => rttCsv(size.clusters, random),
+  );
+  // Seven tenths of the fleet's capacity in all, uneven over clusters, so that some overflow to others.
+  const capacityWps = [...fleet.engines.values()].reduce((sum, engine) => sum + engine.capacityWps, 0);
+  const cells = clusters.flatMap(([cluster]) =>
+    [...fleet.classes.values()].map((spec) => ({ cluster, spec, parts: 0.2 + random() })),
+  );
+  const allParts = cells.reduce((sum, cell) => sum + cell.parts, 0);
+  const demandRps = new Map(
+    cells.map(({ cluster, spec, parts }) => {
+      const work = (0.7 * capacityWps * parts) / allParts;
+      return [cellKey(cluster, spec.name), work / spec.work];
+    }),
+  );
+  return { wallMs: 1_700_000_000_000, fleet, demandRps, engines: new Map(), gateways: new Map() };
+}
+
+function rttCsv(regions: number, random: Random): string {
+  const rows = range(regions).flatMap((from) => range(from).map((to) => `r${from},r${to},${5 + 120 * random()}`));
+  return ["from,to,rtt_ms", ...rows].join("\n");
+}
+
+function range(count: number): number[] {
+  return Array.from({ length: count }, (_, at) => at);
 }
