@@ -1,3 +1,13 @@
+/** The selector's public names. */
+
+export { bootstrapSnapshot } from "./bootstrap.ts";
+export {
+  createRouterFactory,
+  NATIVE_UNUSUAL,
+  type NativeRoute,
+  type NativeRouterBinding,
+  type RouterFactory,
+} from "./create-router.ts";
 export { buildRing, countSlots, editRing, type Ring, type RingEdit } from "./ring.ts";
 export {
   HEAD,
@@ -23,3 +33,10 @@ export {
   STATE_HEALTHY,
   TRIED_MAX,
 } from "./router.ts";
+export { type RequestNeeds, type RuledOut, ruledOut } from "./ruled-out.ts";
+export { type SlotLimits, SlotRegistry } from "./slots.ts";
+export { compileTable, type RoutingTable } from "./table.ts";
+export type { Columns } from "./table-columns.ts";
+export { TsRouter } from "./ts-router.ts";
+export { UNUSUAL_MAX_BYTES } from "./unusual.ts";
+export { xxh32 } from "./xxh32.ts";

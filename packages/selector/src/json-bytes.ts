@@ -1,0 +1,195 @@
+/**
+ * JSON (RFC 8259) as bytes, checked as strictly as `JSON.parse` checks text: each function steps over one thing and gives
+ * the place after it, or `UNUSUAL` where this is not plainly JSON. Bytes from 0x80 up are taken as they come inside
+ * strings, valid UTF-8 or not (a decoder would put U+FFFD there, which JSON allows), and nowhere else.
+ */
+export const UNUSUAL = -1;
+
+/** Nesting that is stepped over here; engines' own parsers give up sooner. */
+export const DEPTH_MAX = 512;
+
+export const QUOTE = 0x22;
+export const COMMA = 0x2c;
+export const COLON = 0x3a;
+export const OPEN_BRACKET = 0x5b;
+export const CLOSE_BRACKET = 0x5d;
+export const OPEN_BRACE = 0x7b;
+export const CLOSE_BRACE = 0x7d;
+
+/** Whether the string that `skipString` last stepped over has an escape in it. */
+export let hadEscape = false;
+
+export function skipSpace(body: Uint8Array, start: number, end: number): number {
+  let at = start;
+  while (at < end) {
+    const byte = body[at]!;
+    if (byte !== 0x20 && byte !== 0x0a && byte !== 0x0d && byte !== 0x09) break;
+    at++;
+  }
+  return at;
+}
+
+/** @param start the byte after the opening quote @returns the place after the closing one */
+export function skipString(body: Uint8Array, start: number, end: number): number {
+  hadEscape = false;
+  let at = start;
+  for (;;) {
+    // Four at a time: one branch instead of four, and most bytes of a body are text.
+    while (
+      at + 4 <= end &&
+      (STOPS[body[at]!]! | STOPS[body[at + 1]!]! | STOPS[body[at + 2]!]! | STOPS[body[at + 3]!]!) === 0
+    )
+      at += 4;
+    while (at < end && STOPS[body[at]!]! === 0) at++;
+    if (at >= end) return UNUSUAL;
+    const byte = body[at]!;
+    if (byte === QUOTE) return at + 1;
+    if (byte !== 0x5c) return UNUSUAL;
+    hadEscape = true;
+    at = skipEscape(body, at + 1, end);
+    if (at < 0) return UNUSUAL;
+  }
+}
+
+/** Any value. @param start its first byte */
+export function skipValue(body: Uint8Array, start: number, end: number): number {
+  let at = start;
+  let depth = 0;
+  for (;;) {
+    // Here a value begins.
+    if (at >= end) return UNUSUAL;
+    const byte = body[at]!;
+    if (byte === QUOTE) {
+      at = skipString(body, at + 1, end);
+    } else if (byte === OPEN_BRACE) {
+      at = skipSpace(body, at + 1, end);
+      if (at < end && body[at] === CLOSE_BRACE) {
+        at++;
+      } else {
+        if (depth === DEPTH_MAX) return UNUSUAL;
+        closers[depth++] = CLOSE_BRACE;
+        at = skipKey(body, at, end);
+        if (at < 0) return UNUSUAL;
+        continue;
+      }
+    } else if (byte === OPEN_BRACKET) {
+      at = skipSpace(body, at + 1, end);
+      if (at < end && body[at] === CLOSE_BRACKET) {
+        at++;
+      } else {
+        if (depth === DEPTH_MAX) return UNUSUAL;
+        closers[depth++] = CLOSE_BRACKET;
+        continue;
+      }
+    } else {
+      at = skipScalar(body, at, end);
+    }
+    // Here a value has ended.
+    for (;;) {
+      if (at < 0 || depth === 0) return at;
+      at = skipSpace(body, at, end);
+      if (at >= end) return UNUSUAL;
+      const next = body[at]!;
+      const closer = closers[depth - 1]!;
+      if (next === COMMA) {
+        at = skipSpace(body, at + 1, end);
+        if (closer === CLOSE_BRACE) at = skipKey(body, at, end);
+        if (at < 0) return UNUSUAL;
+        break;
+      }
+      if (next !== closer) return UNUSUAL;
+      depth--;
+      at++;
+    }
+  }
+}
+
+/** A name, its colon, and space up to the value. */
+function skipKey(body: Uint8Array, start: number, end: number): number {
+  if (start >= end || body[start] !== QUOTE) return UNUSUAL;
+  const afterName = skipString(body, start + 1, end);
+  return afterName < 0 ? UNUSUAL : skipColon(body, afterName, end);
+}
+
+/** The colon after a name, and the space on both sides. */
+export function skipColon(body: Uint8Array, start: number, end: number): number {
+  const at = skipSpace(body, start, end);
+  return at < end && body[at] === COLON ? skipSpace(body, at + 1, end) : UNUSUAL;
+}
+
+export function equals(body: Uint8Array, start: number, end: number, text: Uint8Array): boolean {
+  if (end - start !== text.length) return false;
+  for (let i = 0; i < text.length; i++) if (body[start + i] !== text[i]) return false;
+  return true;
+}
+
+const closers = new Uint8Array(DEPTH_MAX);
+
+/** Bytes that end a run of plain text: quote, backslash, control characters. */
+const STOPS: Uint8Array = Uint8Array.from({ length: 256 }, (_, byte) =>
+  Number(byte < 0x20 || byte === QUOTE || byte === 0x5c),
+);
+
+const ESCAPES: Uint8Array = new Uint8Array(256);
+for (const letter of '"\\/bfnrt') ESCAPES[letter.charCodeAt(0)] = 1;
+
+/** @param start the byte after the backslash */
+function skipEscape(body: Uint8Array, start: number, end: number): number {
+  if (start >= end) return UNUSUAL;
+  if (ESCAPES[body[start]!] === 1) return start + 1;
+  if (body[start] !== 0x75 || start + 5 > end) return UNUSUAL;
+  for (let at = start + 1; at < start + 5; at++) {
+    const byte = body[at]!;
+    const lower = byte | 0x20;
+    if (!(isDigit(byte) || (lower >= 0x61 && lower <= 0x66))) return UNUSUAL;
+  }
+  return start + 5;
+}
+
+const TRUE: Uint8Array = new TextEncoder().encode("true");
+const FALSE: Uint8Array = new TextEncoder().encode("false");
+const NULL: Uint8Array = new TextEncoder().encode("null");
+
+function skipScalar(body: Uint8Array, start: number, end: number): number {
+  const byte = body[start]!;
+  if (byte === 0x74) return skipWord(body, start, end, TRUE);
+  if (byte === 0x66) return skipWord(body, start, end, FALSE);
+  if (byte === 0x6e) return skipWord(body, start, end, NULL);
+  return skipNumber(body, start, end);
+}
+
+function skipWord(body: Uint8Array, start: number, end: number, word: Uint8Array): number {
+  const after = start + word.length;
+  return after <= end && equals(body, start, after, word) ? after : UNUSUAL;
+}
+
+function skipNumber(body: Uint8Array, start: number, end: number): number {
+  let at = start;
+  if (body[at] === 0x2d) at++;
+  if (at < end && body[at] === 0x30) at++;
+  else {
+    at = skipDigits(body, at, end);
+    if (at < 0) return UNUSUAL;
+  }
+  if (at < end && body[at] === 0x2e) {
+    at = skipDigits(body, at + 1, end);
+    if (at < 0) return UNUSUAL;
+  }
+  if (at < end && (body[at]! | 0x20) === 0x65) {
+    at++;
+    if (at < end && (body[at] === 0x2b || body[at] === 0x2d)) at++;
+    return skipDigits(body, at, end);
+  }
+  return at;
+}
+
+/** One digit or more. */
+function skipDigits(body: Uint8Array, start: number, end: number): number {
+  let at = start;
+  while (at < end && isDigit(body[at]!)) at++;
+  return at === start ? UNUSUAL : at;
+}
+
+export function isDigit(byte: number): boolean {
+  return byte >= 0x30 && byte <= 0x39;
+}

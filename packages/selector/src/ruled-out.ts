@@ -1,0 +1,75 @@
+import { type ClusterSnapshot, type Ineligible, ineligibleFor, type SnapshotEngine } from "@guidevane/core";
+import { NEED, STATE } from "./router.ts";
+
+/** What a request asked of engines, and which it has been to. */
+export interface RequestNeeds {
+  /** Bits of `NEED`. */
+  readonly needs: number;
+  readonly contextTokens: number;
+  /** Null where none was asked. */
+  readonly residency: string | null;
+  readonly tried: ReadonlySet<string>;
+}
+
+export interface RuledOut {
+  readonly engine: string;
+  readonly by: Ineligible["by"] | "tried" | "out" | "draining" | "plan";
+  /** For a person: `lacks vision`. */
+  readonly message: string;
+}
+
+/**
+ * Which engines of the snapshot could not take a request of this class, and what ruled each out: the first thing that
+ * does, in the order that the router asks. For the message of a 503 and for the log; the router itself needs no words.
+ *
+ * @param stateOf the state word of an engine
+ */
+export function ruledOut(
+  snapshot: ClusterSnapshot,
+  className: string,
+  request: RequestNeeds,
+  stateOf: (engine: string) => number,
+): RuledOut[] {
+  const spec = snapshot.classes[className];
+  if (spec === undefined) return [];
+  const cell = snapshot.cells.find((each) => each.class === className && each.cluster === snapshot.cluster);
+  const candidates = new Set([
+    ...(cell?.engines.filter((_, i) => cell.weights[i]! > 0) ?? []),
+    ...(cell?.reserves.map(({ engine }) => engine) ?? []),
+  ]);
+  return Object.entries(snapshot.engines).flatMap(([engine, definition]) => {
+    const why =
+      ineligibleFor(spec, definition, definition.rttMs) ??
+      unfit(definition, request) ??
+      (candidates.has(engine) ? null : { by: "plan" as const, message: "the plan gives it none of this class" }) ??
+      away(request.tried.has(engine), stateOf(engine));
+    return why === null ? [] : [{ engine, by: why.by, message: why.message }];
+  });
+}
+
+function unfit(engine: SnapshotEngine, request: RequestNeeds): Omit<RuledOut, "engine"> | null {
+  const { capabilities, maxContextTokens, residency } = engine;
+  if (capabilities !== null) {
+    const lacking = NEED_WORDS.find(([bit, word]) => (request.needs & bit) !== 0 && !capabilities.includes(word));
+    if (lacking !== undefined) return { by: "capability", message: `lacks ${lacking[1]}` };
+  }
+  if (maxContextTokens !== null && request.contextTokens * 2 > Math.floor(maxContextTokens) * 3)
+    return { by: "context", message: `holds ${maxContextTokens} of about ${request.contextTokens} tokens` };
+  if (request.residency !== null && residency !== request.residency)
+    return { by: "residency", message: `residency ${residency ?? "unset"} is not ${request.residency}` };
+  return null;
+}
+
+function away(tried: boolean, state: number): Omit<RuledOut, "engine"> | null {
+  if (tried) return { by: "tried", message: "was tried" };
+  if ((state & STATE.draining) !== 0) return { by: "draining", message: "is draining" };
+  if ((state & STATE.out) !== 0) return { by: "out", message: "is out" };
+  return null;
+}
+
+const NEED_WORDS = [
+  [NEED.tools, "tools"],
+  [NEED.vision, "vision"],
+  [NEED.audio, "audio"],
+  [NEED.jsonSchema, "json_schema"],
+] as const;

@@ -1,0 +1,302 @@
+import { FACT, PIECES_MAX, USE } from "./facts.ts";
+import {
+  CLOSE_BRACE,
+  CLOSE_BRACKET,
+  COMMA,
+  equals,
+  hadEscape,
+  isDigit,
+  OPEN_BRACE,
+  OPEN_BRACKET,
+  QUOTE,
+  skipColon,
+  skipSpace,
+  skipString,
+  skipValue,
+  UNUSUAL,
+} from "./json-bytes.ts";
+import { NEED } from "./router.ts";
+import { ITEM, KIND, type Kind, LIST, MEMBER, type Member, memberOf, PART_NEED, ROLE, roleOf } from "./scan-names.ts";
+
+/**
+ * Reads what routing needs from the bytes of a JSON object, without building values. It walks every top-level name: JSON
+ * parsers take the last of two equal names, so stopping at the first `model` would route by one and serve another.
+ *
+ * Gives false, `facts` then meaning nothing, for whatever is not plain: names that stand twice or have an escape where a
+ * wanted one may stand, an escape inside a wanted string, numbers and nulls whose meaning is not plain, a byte order
+ * mark, nesting beyond `DEPTH_MAX`, and all that is not JSON. `JSON.parse` decides those.
+ *
+ * @param facts places: `FACT`
+ * @param canonical the body is `JSON.stringify`'s own, so escapes inside wanted strings are the only way to write them
+ */
+export function scan(body: Uint8Array, facts: Uint32Array, canonical = false): boolean {
+  facts.fill(0);
+  const end = body.length;
+  const start = skipSpace(body, 0, end);
+  if (start >= end || body[start] !== OPEN_BRACE) return false;
+  const after = readObject(KIND.body, body, start, end, facts, canonical);
+  return after >= 0 && skipSpace(body, after, end) === end;
+}
+
+function readObject(
+  kind: Kind,
+  body: Uint8Array,
+  start: number,
+  end: number,
+  facts: Uint32Array,
+  canonical: boolean,
+): number {
+  let seen = 0;
+  let at = skipSpace(body, start + 1, end);
+  if (at < end && body[at] === CLOSE_BRACE) return at + 1;
+  for (;;) {
+    if (at >= end || body[at] !== QUOTE) return UNUSUAL;
+    const nameStart = at + 1;
+    at = skipString(body, nameStart, end);
+    if (at < 0) return UNUSUAL;
+    // Escaped, a name may be any of those wanted. JSON.stringify escapes none of them.
+    if (hadEscape && !canonical) return UNUSUAL;
+    const member = memberOf(kind, body, nameStart, at - 1);
+    if (member !== MEMBER.other && member !== MEMBER.guided) {
+      const bit = 1 << member;
+      if ((seen & bit) !== 0) return UNUSUAL;
+      seen |= bit;
+    }
+    at = skipColon(body, at, end);
+    if (at < 0 || at >= end) return UNUSUAL;
+    at = member === MEMBER.other ? skipValue(body, at, end) : readMember(member, body, at, end, facts, canonical);
+    if (at < 0) return UNUSUAL;
+    at = skipSpace(body, at, end);
+    if (at >= end) return UNUSUAL;
+    if (body[at] === CLOSE_BRACE) return at + 1;
+    if (body[at] !== COMMA) return UNUSUAL;
+    at = skipSpace(body, at + 1, end);
+  }
+}
+
+function readMember(
+  member: Member,
+  body: Uint8Array,
+  start: number,
+  end: number,
+  facts: Uint32Array,
+  canonical: boolean,
+): number {
+  const first = body[start]!;
+  switch (member) {
+    case MEMBER.model:
+      return readText(FACT.modelStart, body, start, end, facts, canonical);
+    case MEMBER.promptCacheKey:
+      return readText(FACT.cacheKeyStart, body, start, end, facts, canonical);
+    case MEMBER.sessionId:
+      return readText(FACT.sessionStart, body, start, end, facts, canonical);
+    case MEMBER.conversationId:
+      return readText(FACT.conversationStart, body, start, end, facts, canonical);
+    case MEMBER.conversation:
+      if (first === OPEN_BRACE) return readObject(KIND.conversation, body, start, end, facts, canonical);
+      return readText(FACT.conversationStart, body, start, end, facts, canonical);
+    case MEMBER.metadata:
+      if (first === OPEN_BRACE) return readObject(KIND.metadata, body, start, end, facts, canonical);
+      break;
+    case MEMBER.stream:
+      if (first === TRUE) facts[FACT.stream] = 1;
+      break;
+    case MEMBER.store:
+      if (first === TRUE) facts[FACT.store] = 1;
+      break;
+    case MEMBER.tools:
+    case MEMBER.functions:
+      if (first === OPEN_BRACKET && body[skipSpace(body, start + 1, end)] !== CLOSE_BRACKET)
+        facts[FACT.uses]! |= NEED.tools;
+      break;
+    case MEMBER.reasoning:
+    case MEMBER.reasoningEffort:
+      if (first !== NULL) facts[FACT.uses]! |= USE.reasoning;
+      break;
+    case MEMBER.guided:
+      // Of names with this beginning there may be many, and one may stand twice: the last counts. Without nulls the order
+      // doesn't matter.
+      if (first !== NULL) facts[FACT.uses]! |= NEED.jsonSchema;
+      else if (!canonical) return UNUSUAL;
+      break;
+    case MEMBER.maxTokens:
+    case MEMBER.maxCompletionTokens:
+    case MEMBER.maxOutputTokens:
+      return readTokens(body, start, end, facts, canonical);
+    case MEMBER.text:
+      if (first === OPEN_BRACE) return readObject(KIND.text, body, start, end, facts, canonical);
+      break;
+    case MEMBER.responseFormat:
+    case MEMBER.textFormat:
+      if (first === OPEN_BRACE) return readObject(KIND.format, body, start, end, facts, canonical);
+      break;
+    case MEMBER.formatType:
+      return readFormatType(body, start, end, facts, canonical);
+    case MEMBER.messages:
+      if (first !== OPEN_BRACKET) break;
+      facts[FACT.hasMessages] = 1;
+      return readList(LIST.messages, body, start, end, facts, canonical);
+    case MEMBER.prompt:
+      facts[FACT.promptIsList] = first === OPEN_BRACKET ? 1 : 0;
+      return readRaw(FACT.promptStart, body, start, end, facts);
+    case MEMBER.input:
+      facts[FACT.inputIsList] = first === OPEN_BRACKET ? 1 : 0;
+      return readRaw(FACT.inputStart, body, start, end, facts);
+    case MEMBER.role:
+      return readRole(body, start, end, facts, canonical);
+    case MEMBER.content: {
+      const after =
+        first === OPEN_BRACKET ? readList(LIST.parts, body, start, end, facts, canonical) : skipValue(body, start, end);
+      facts[FACT.contentStart] = start;
+      facts[FACT.contentEnd] = Math.max(after, 0);
+      return after;
+    }
+    case MEMBER.partType:
+      return readPartType(body, start, end, facts, canonical);
+  }
+  return skipValue(body, start, end);
+}
+
+/** The elements of `messages` or of a message's `content`. */
+function readList(
+  list: typeof LIST.messages | typeof LIST.parts,
+  body: Uint8Array,
+  start: number,
+  end: number,
+  facts: Uint32Array,
+  canonical: boolean,
+): number {
+  let at = skipSpace(body, start + 1, end);
+  if (at < end && body[at] === CLOSE_BRACKET) return at + 1;
+  for (;;) {
+    if (at >= end) return UNUSUAL;
+    const elementStart = at;
+    if (body[at] !== OPEN_BRACE) {
+      at = skipValue(body, at, end);
+      if (at < 0) return UNUSUAL;
+    } else if (list === LIST.messages) {
+      facts[FACT.role] = ROLE.other;
+      facts[FACT.contentStart] = 0;
+      facts[FACT.contentEnd] = 0;
+      at = readObject(KIND.message, body, at, end, facts, canonical);
+      if (at < 0) return UNUSUAL;
+      endMessage(facts);
+    } else {
+      facts[FACT.partNeed] = 0;
+      at = readObject(KIND.part, body, at, end, facts, canonical);
+      if (at < 0) return UNUSUAL;
+      const need = facts[FACT.partNeed]!;
+      if (need !== 0) {
+        facts[FACT.uses]! |= need;
+        facts[FACT.mediaBytes]! += at - elementStart;
+      }
+    }
+    at = skipSpace(body, at, end);
+    if (at >= end) return UNUSUAL;
+    if (body[at] === CLOSE_BRACKET) return at + 1;
+    if (body[at] !== COMMA) return UNUSUAL;
+    at = skipSpace(body, at + 1, end);
+  }
+}
+
+/**
+ * What a message, now read whole, means for the key. System messages after the first user message are not part of it:
+ * they come with later turns, and the key must not change as turns are appended.
+ */
+function endMessage(facts: Uint32Array): void {
+  const role = facts[FACT.role]!;
+  if (role === ROLE.turn) {
+    facts[FACT.hasTurn] = 1;
+    return;
+  }
+  if (facts[FACT.hasUser] === 1) return;
+  const start = facts[FACT.contentStart]!;
+  const end = facts[FACT.contentEnd]!;
+  if (role === ROLE.user) {
+    facts[FACT.hasUser] = 1;
+    facts[FACT.userStart] = start;
+    facts[FACT.userEnd] = end;
+    return;
+  }
+  const count = facts[FACT.pieceCount]!;
+  if (role !== ROLE.system || start === end || count === PIECES_MAX) return;
+  facts[FACT.pieces + 2 * count] = start;
+  facts[FACT.pieces + 2 * count + 1] = end;
+  facts[FACT.pieceCount] = count + 1;
+}
+
+const TRUE = 0x74;
+const NULL = 0x6e;
+
+/** A wanted string's content goes to the two places from `place`; a value of another type leaves them. */
+function readText(
+  place: number,
+  body: Uint8Array,
+  start: number,
+  end: number,
+  facts: Uint32Array,
+  canonical: boolean,
+): number {
+  if (body[start] !== QUOTE) return skipValue(body, start, end);
+  const after = skipString(body, start + 1, end);
+  if (after < 0 || (hadEscape && !canonical)) return UNUSUAL;
+  facts[place] = start + 1;
+  facts[place + 1] = after - 1;
+  return after;
+}
+
+function readRaw(place: number, body: Uint8Array, start: number, end: number, facts: Uint32Array): number {
+  const after = skipValue(body, start, end);
+  if (after < 0) return UNUSUAL;
+  facts[place] = start;
+  facts[place + 1] = after;
+  return after;
+}
+
+function readFormatType(body: Uint8Array, start: number, end: number, facts: Uint32Array, canonical: boolean): number {
+  if (body[start] !== QUOTE) return skipValue(body, start, end);
+  const after = skipString(body, start + 1, end);
+  if (after < 0 || (hadEscape && !canonical)) return UNUSUAL;
+  if (!equals(body, start + 1, after - 1, ITEM.text)) facts[FACT.uses]! |= NEED.jsonSchema;
+  return after;
+}
+
+function readRole(body: Uint8Array, start: number, end: number, facts: Uint32Array, canonical: boolean): number {
+  if (body[start] !== QUOTE) return skipValue(body, start, end);
+  const after = skipString(body, start + 1, end);
+  if (after < 0 || (hadEscape && !canonical)) return UNUSUAL;
+  facts[FACT.role] = roleOf(body, start + 1, after - 1);
+  return after;
+}
+
+function readPartType(body: Uint8Array, start: number, end: number, facts: Uint32Array, canonical: boolean): number {
+  if (body[start] !== QUOTE) return skipValue(body, start, end);
+  const after = skipString(body, start + 1, end);
+  if (after < 0 || (hadEscape && !canonical)) return UNUSUAL;
+  for (const { name, need } of PART_NEED) {
+    if (equals(body, start + 1, after - 1, name)) facts[FACT.partNeed] = need;
+  }
+  return after;
+}
+
+/** More output tokens than any engine holds; a number beyond it is this one. */
+const TOKENS_MAX = 999_999_999;
+
+function readTokens(body: Uint8Array, start: number, end: number, facts: Uint32Array, canonical: boolean): number {
+  const after = skipValue(body, start, end);
+  if (after < 0) return UNUSUAL;
+  let value = 0;
+  let at = start;
+  while (at < after && at - start < 9 && isDigit(body[at]!)) value = value * 10 + (body[at++]! - 0x30);
+  if (at < after) {
+    value = 0;
+    const first = body[start]!;
+    if (first === 0x2d || isDigit(first)) {
+      if (!canonical) return UNUSUAL;
+      const exact = Number(String.fromCharCode(...body.subarray(start, after)));
+      value = Math.min(Math.max(Math.floor(exact), 0), TOKENS_MAX);
+    }
+  }
+  if (value > facts[FACT.maxTokens]!) facts[FACT.maxTokens] = value;
+  return after;
+}

@@ -1,0 +1,147 @@
+import { GuidevaneError } from "@guidevane/core";
+import { type SharedState, STATE_HEALTHY } from "./router.ts";
+
+/** How many engines and cells a process can hold at once: snapshots in use, and those that streams still run on. */
+export interface SlotLimits {
+  /** Default 4,096. */
+  readonly engines?: number;
+  /** Default 256. Each costs 4 bytes per engine slot of shared memory, touched only when used. */
+  readonly cells?: number;
+}
+
+/**
+ * Gives each engine id a state slot and each cell an in-flight row, and the memory that they index. A slot is given to
+ * another engine only once nobody holds it: neither a table nor a stream. One per process.
+ */
+export class SlotRegistry {
+  /** Handed to every router of the process. New slots start healthy, with no streams. */
+  readonly state: SharedState;
+  readonly #engines: Holds;
+  readonly #cells: Holds;
+
+  constructor({ engines = 4096, cells = 256 }: SlotLimits = {}) {
+    this.#engines = new Holds("engine", engines);
+    this.#cells = new Holds("cell", cells);
+    const words = Uint32Array.BYTES_PER_ELEMENT;
+    this.state = {
+      engines: new Uint32Array(new SharedArrayBuffer(engines * words)),
+      inFlight: new Uint32Array(new SharedArrayBuffer(engines * cells * words)),
+    };
+  }
+
+  /**
+   * Holds the slot of an engine, giving it one where it has none.
+   *
+   * @throws GuidevaneError `bad_snapshot` when all slots are held
+   */
+  holdEngine(id: string): number {
+    const { slot, fresh } = this.#engines.hold(id);
+    if (fresh) {
+      Atomics.store(this.state.engines, slot, STATE_HEALTHY);
+      const stride = this.state.engines.length;
+      for (let at = slot; at < this.state.inFlight.length; at += stride) Atomics.store(this.state.inFlight, at, 0);
+    }
+    return slot;
+  }
+
+  /** Holds a slot once more, for a stream that outlives its table. */
+  holdEngineSlot(slot: number): void {
+    this.#engines.holdAgain(slot);
+  }
+
+  releaseEngine(slot: number): void {
+    this.#engines.release(slot);
+  }
+
+  /**
+   * Holds the in-flight row of a cell.
+   *
+   * @throws GuidevaneError `bad_snapshot` when all rows are held
+   */
+  holdCell(key: string): number {
+    const { slot, fresh } = this.#cells.hold(key);
+    if (fresh) {
+      const stride = this.state.engines.length;
+      for (let at = slot * stride; at < (slot + 1) * stride; at++) Atomics.store(this.state.inFlight, at, 0);
+    }
+    return slot;
+  }
+
+  holdCellRow(row: number): void {
+    this.#cells.holdAgain(row);
+  }
+
+  releaseCell(row: number): void {
+    this.#cells.release(row);
+  }
+
+  /** The engine that has this slot, held or not yet given away; null for a slot never used. */
+  engineAt(slot: number): string | null {
+    return this.#engines.nameAt(slot);
+  }
+
+  /** The slot of an engine that is held, else null. */
+  slotOf(id: string): number | null {
+    return this.#engines.slotOf(id);
+  }
+}
+
+/** Names to numbers, counted. A name keeps its number while it is held, and after that until another needs it. */
+class Holds {
+  readonly #what: string;
+  readonly #size: number;
+  readonly #slots = new Map<string, number>();
+  readonly #names: string[] = [];
+  readonly #counts: number[] = [];
+  /** Slots that nobody holds, longest unheld first. */
+  readonly #idle = new Set<number>();
+
+  constructor(what: string, size: number) {
+    this.#what = what;
+    this.#size = size;
+  }
+
+  hold(name: string): { slot: number; fresh: boolean } {
+    const known = this.#slots.get(name);
+    if (known !== undefined) {
+      this.#idle.delete(known);
+      this.#counts[known]!++;
+      return { slot: known, fresh: false };
+    }
+    const slot = this.#take();
+    this.#slots.set(name, slot);
+    this.#names[slot] = name;
+    this.#counts[slot] = 1;
+    return { slot, fresh: true };
+  }
+
+  holdAgain(slot: number): void {
+    this.#idle.delete(slot);
+    this.#counts[slot]!++;
+  }
+
+  release(slot: number): void {
+    const count = this.#counts[slot]! - 1;
+    this.#counts[slot] = count;
+    if (count === 0) this.#idle.add(slot);
+  }
+
+  nameAt(slot: number): string | null {
+    return this.#names[slot] ?? null;
+  }
+
+  slotOf(name: string): number | null {
+    const slot = this.#slots.get(name);
+    return slot === undefined || this.#counts[slot] === 0 ? null : slot;
+  }
+
+  #take(): number {
+    if (this.#names.length < this.#size) return this.#names.length;
+    const [slot] = this.#idle;
+    if (slot === undefined)
+      throw new GuidevaneError("bad_snapshot", `all ${this.#size} ${this.#what} slots of this process are in use`);
+    this.#idle.delete(slot);
+    this.#slots.delete(this.#names[slot]!);
+    return slot;
+  }
+}
