@@ -30,6 +30,8 @@ export interface EngineEvidence {
   /** Within the last windows. */
   readonly attempts: number;
   readonly faults: number;
+  /** Live gateways that tried it lately. */
+  readonly gateways: number;
   /** Live gateways that call it dead, and those that had an answer from it in their last window. */
   readonly dead: number;
   readonly successes: number;
@@ -121,7 +123,7 @@ export class DemandLevels {
 
   /** What live gateways found of an engine. */
   evidence(engine: string, nowMs: number): EngineEvidence {
-    let [weight, failing, attempts, faults, dead, successes] = [0, 0, 0, 0, 0, 0];
+    let [weight, failing, attempts, faults, gateways, dead, successes] = [0, 0, 0, 0, 0, 0, 0];
     for (const gateway of this.#gateways.values()) {
       const found = isLive(gateway, nowMs) ? gateway.engines.get(engine) : undefined;
       if (found === undefined) continue;
@@ -131,10 +133,11 @@ export class DemandLevels {
       failing += share * (1 - found.failFactor);
       attempts += found.attempts;
       faults += found.faults;
+      if (found.attempts > 0) gateways++;
       if (found.dead) dead++;
       if (!found.dead && found.attempts > found.faults) successes++;
     }
-    return { severity: weight === 0 ? 0 : failing / weight, attempts, faults, dead, successes };
+    return { severity: weight === 0 ? 0 : failing / weight, attempts, faults, gateways, dead, successes };
   }
 
   #members(cluster: string): Gateway[] {
