@@ -1,3 +1,4 @@
+/** The optimizer: the fleet's problem, its solution with a bound, and what that says for every cluster. */
 export { type Flows, type GapSplit, type LowerBound, lowerBound, objective, splitGap } from "./bound.ts";
 export {
   type BuildOptions,
@@ -9,8 +10,10 @@ export {
   type LeftOut,
   type ProblemIndex,
 } from "./build-problem.ts";
+export { meanLatency, type NearestOnly, nearestOnly, type OverCapacity } from "./nearest.ts";
 export { type PlanOptions, plan } from "./plan.ts";
 export { cellKey, type LiveEngine, type Plan, type PlanBudget, type PlanInputs } from "./plan-types.ts";
 export type { Problem, Solution, SolveStatus } from "./problem.ts";
 export { type LpBudget, solveLp } from "./solve-lp.ts";
 export { loadProblem, type StoredProblem, storeProblem } from "./stored-problem.ts";
+export { verifyPublication } from "./verify.ts";

@@ -1,0 +1,273 @@
+import {
+  type Certificate,
+  checkClusterSnapshot,
+  decodeRing,
+  GuidevaneError,
+  type Knots,
+  type Publication,
+  type SnapshotCell,
+  showProblem,
+  valueAt,
+} from "@guidevane/core";
+import { loadProblem, type StoredProblem } from "./stored-problem.ts";
+
+/**
+ * What is wrong with a publication, a sentence each; none = gateways may route by it. Recomputes everything that it claims
+ * from the stored problem, the rings and the prices, in code that the solvers and `plan` do not use: weights and rings,
+ * conservation, capacity, the cost of the rings' shares, the lower bound, and the prices' explanation.
+ */
+export function verifyPublication(publication: Publication): string[] {
+  let stored: StoredProblem;
+  try {
+    stored = loadProblem(publication.problem).stored;
+  } catch (error) {
+    if (!GuidevaneError.is(error)) throw error;
+    return [`problem: ${error.message}`];
+  }
+  const wrong: string[] = [];
+  for (const [name, snapshot] of publication.clusters) {
+    if (snapshot.cluster !== name) wrong.push(`cluster ${name}: its snapshot says ${snapshot.cluster}`);
+    for (const found of checkClusterSnapshot(snapshot)) wrong.push(`cluster ${name}: ${showProblem(found)}`);
+  }
+  if (wrong.length > 0) return wrong;
+
+  const routes = readRoutes(publication, stored, wrong);
+  const loads = addLoads(stored, routes);
+  checkLoads(stored, routes, loads, wrong);
+  checkEngines(publication, stored, loads, wrong);
+  checkCertificates(publication, stored, routes, loads, wrong);
+  return wrong;
+}
+
+/** What one cell does, read from its ring alone. */
+interface Route {
+  readonly slots: number;
+  readonly shed: number;
+  /** By engine number: work units/s. */
+  readonly flowWps: ReadonlyMap<number, number>;
+}
+
+/** Figures are doubles that went through other orders of summation. */
+const CLOSE = 1e-7;
+
+function close(a: number, b: number, scale = 0): boolean {
+  return Math.abs(a - b) <= CLOSE * Math.max(1e-3, Math.abs(a), Math.abs(b), scale);
+}
+
+function readRoutes(publication: Publication, stored: StoredProblem, wrong: string[]): Route[] {
+  const known = new Set(stored.cells.map((cell) => `${cell.cluster}\n${cell.class}`));
+  for (const snapshot of publication.clusters.values()) {
+    const seen = new Set<string>();
+    for (const { class: name } of snapshot.cells) {
+      if (seen.has(name)) wrong.push(`${snapshot.cluster} ${name}: two cells`);
+      if (!known.has(`${snapshot.cluster}\n${name}`)) wrong.push(`${snapshot.cluster} ${name}: not in the problem`);
+      seen.add(name);
+    }
+  }
+  return stored.cells.map(({ cluster, class: requestClass, demandRps, work }, cell) => {
+    const at = `${cluster} ${requestClass}`;
+    const idle: Route = { slots: 1, shed: 1, flowWps: new Map() };
+    const found = publication.clusters.get(cluster)?.cells.find((each) => each.class === requestClass);
+    if (found === undefined) {
+      wrong.push(`${at}: the problem has this cell, the snapshot lacks it`);
+      return idle;
+    }
+    if (found.demandRps !== demandRps || found.work !== work || !close(stored.demandWps[cell]!, demandRps * work))
+      wrong.push(`${at}: demand of ${found.demandRps} × ${found.work} is not the problem's`);
+    return readRoute(stored, cell, found, at, wrong);
+  });
+}
+
+function readRoute(stored: StoredProblem, cell: number, found: SnapshotCell, at: string, wrong: string[]): Route {
+  const eligible = new Map<string, number>();
+  for (let arc = stored.arcStart[cell]!; arc < stored.arcStart[cell + 1]!; arc++)
+    eligible.set(stored.engines[stored.arcEngine[arc]!]!, arc);
+  const owners = decodeRing(found);
+  const slots = owners.length;
+  if (slots === 0) wrong.push(`${at}: no ring`);
+  const counts = found.engines.map((_, index) => owners.reduce((sum, owner) => sum + Number(owner === index), 0));
+  const flowWps = new Map<number, number>();
+  for (const [index, id] of found.engines.entries()) {
+    const arc = eligible.get(id);
+    if (arc === undefined) {
+      wrong.push(`${at}: ${id} is not eligible`);
+      continue;
+    }
+    const [asked, given] = [found.weights[index]! * slots, counts[index]!];
+    if (Math.abs(asked - given) >= 1 + CLOSE || (asked === 0 && given > 0))
+      wrong.push(`${at}: ${id} has ${given} slots of ${slots}, its weight asks for ${asked}`);
+    flowWps.set(stored.arcEngine[arc]!, (stored.demandWps[cell]! * (1 - found.shed) * given) / slots);
+    const total = found.addends[index]!.reduce((sum, addend) => sum + addend, 0);
+    const price = found.work * (stored.arcCostMs[arc]! + stored.priceMs[stored.arcEngine[arc]!]!);
+    if (!close(total, price)) wrong.push(`${at}: the addends of ${id} sum to ${total} ms, not ${price}`);
+  }
+  for (const { engine } of found.reserves) {
+    if (!eligible.has(engine)) wrong.push(`${at}: reserve ${engine} is not eligible`);
+    if (found.engines.includes(engine)) wrong.push(`${at}: reserve ${engine} has a weight`);
+  }
+  return { slots: Math.max(1, slots), shed: found.shed, flowWps };
+}
+
+function addLoads(stored: StoredProblem, routes: readonly Route[]): number[] {
+  const loads = stored.engines.map(() => 0);
+  for (const { flowWps } of routes) for (const [engine, flow] of flowWps) loads[engine]! += flow;
+  return loads;
+}
+
+/** No engine beyond its capacity by more than a slot of each cell that it serves; all demand routed or shed. */
+function checkLoads(stored: StoredProblem, routes: readonly Route[], loads: readonly number[], wrong: string[]): void {
+  const slack = stored.engines.map(() => 0);
+  for (const [cell, { flowWps, shed, slots }] of routes.entries()) {
+    const demand = stored.demandWps[cell]!;
+    let sum = demand * shed;
+    for (const [engine, flow] of flowWps) {
+      sum += flow;
+      if (flow > 0) slack[engine]! += demand / slots;
+    }
+    const { cluster, class: requestClass } = stored.cells[cell]!;
+    if (!close(sum, demand)) wrong.push(`${cluster} ${requestClass}: ${sum} of ${demand} units/s routed or shed`);
+  }
+  for (const [engine, load] of loads.entries()) {
+    const capacity = stored.capacityWps[engine]!;
+    if (load > capacity * (1 + CLOSE) + slack[engine]!)
+      wrong.push(`${stored.engines[engine]}: ${load} units/s planned on ${capacity}`);
+  }
+}
+
+function checkEngines(
+  publication: Publication,
+  stored: StoredProblem,
+  loads: readonly number[],
+  wrong: string[],
+): void {
+  const numberOf = new Map(stored.engines.map((id, engine) => [id, engine]));
+  for (const { cluster, engines } of publication.clusters.values()) {
+    for (const [id, shown] of Object.entries(engines)) {
+      const engine = numberOf.get(id);
+      if (engine === undefined) {
+        wrong.push(`${cluster}: ${id} is not in the problem`);
+        continue;
+      }
+      const claims: readonly (readonly [string, number, number])[] = [
+        ["loadWps", shown.loadWps, loads[engine]!],
+        ["capacityWps", shown.capacityWps, stored.capacityWps[engine]!],
+        ["priceMs", shown.priceMs, stored.priceMs[engine]!],
+      ];
+      for (const [name, is, must] of claims)
+        if (!close(is, must)) wrong.push(`${cluster}: ${name} of ${id} is ${is}, must be ${must}`);
+    }
+  }
+}
+
+function checkCertificates(
+  publication: Publication,
+  stored: StoredProblem,
+  routes: readonly Route[],
+  loads: readonly number[],
+  wrong: string[],
+): void {
+  const requests = stored.cells.reduce((sum, cell) => sum + cell.demandRps, 0);
+  const per = requests > 0 ? 1 / requests : 0;
+  const objectiveMs = costOf(stored, routes, loads) * per;
+  const lowerBoundMs = boundOf(stored) * per;
+  if (lowerBoundMs > objectiveMs && !close(lowerBoundMs, objectiveMs))
+    wrong.push(`the bound of ${lowerBoundMs} ms is above the cost of ${objectiveMs} ms: the problem is not convex`);
+  for (const { cluster, certificate } of publication.clusters.values()) {
+    const claims: [string, number, number][] = [];
+    for (const [name, bound] of [
+      ["certificate", certificate],
+      ["churnFree", certificate.churnFree],
+    ] as const satisfies [string, Certificate | Certificate["churnFree"]][]) {
+      claims.push([`${name}.objectiveMs`, bound.objectiveMs, objectiveMs]);
+      claims.push([`${name}.lowerBoundMs`, bound.lowerBoundMs, lowerBoundMs]);
+      claims.push([`${name}.gapMs`, bound.gapMs, objectiveMs - lowerBoundMs]);
+      claims.push([`${name}.gap`, bound.gap * objectiveMs, objectiveMs - lowerBoundMs]);
+    }
+    for (const [name, is, must] of claims)
+      if (!close(is, must, objectiveMs)) wrong.push(`${cluster}: ${name} is ${is}, must be ${must}`);
+  }
+}
+
+/** Σ c·z + Σ φ(y) + Σ P(s), and what a ring's rounding puts on a full engine at the highest shed price; ms per second. */
+function costOf(stored: StoredProblem, routes: readonly Route[], loads: readonly number[]): number {
+  let total = 0;
+  let dearest = 0;
+  for (const [cell, { flowWps, shed }] of routes.entries()) {
+    for (let arc = stored.arcStart[cell]!; arc < stored.arcStart[cell + 1]!; arc++)
+      total += stored.arcCostMs[arc]! * (flowWps.get(stored.arcEngine[arc]!) ?? 0);
+    for (const { priceMs, part } of shedStepsOf(stored, cell)) {
+      const used = Math.min(part.width, Math.max(0, shed - part.from));
+      total += stored.demandWps[cell]! * used * priceMs;
+      dearest = Math.max(dearest, priceMs);
+    }
+  }
+  for (const [engine, load] of loads.entries()) {
+    const capacity = stored.capacityWps[engine]!;
+    total += phi(stored, engine, load) + Math.max(0, load - capacity) * dearest;
+  }
+  return total;
+}
+
+/** Σ_k d_k·Σ_j width·min(p_j, π_k) − Σ_e φ*_e(w_e), ms per second. */
+function boundOf(stored: StoredProblem): number {
+  let total = 0;
+  for (const [cell, demand] of stored.demandWps.entries()) {
+    let price = Number.POSITIVE_INFINITY;
+    for (let arc = stored.arcStart[cell]!; arc < stored.arcStart[cell + 1]!; arc++) {
+      const engine = stored.arcEngine[arc]!;
+      if (stored.capacityWps[engine]! > 0) price = Math.min(price, stored.arcCostMs[arc]! + stored.priceMs[engine]!);
+    }
+    for (const { priceMs, part } of shedStepsOf(stored, cell)) total += demand * part.width * Math.min(priceMs, price);
+  }
+  for (const engine of stored.engines.keys()) total -= conjugateOf(stored, engine);
+  return total;
+}
+
+function shedStepsOf(stored: StoredProblem, cell: number) {
+  const steps = Math.max(1, stored.shedSteps);
+  return Array.from({ length: steps }, (_, step) => ({
+    priceMs: stored.shedMs[cell]! + step * stored.shedStepMs,
+    part: { from: step / steps, width: 1 / steps },
+  }));
+}
+
+/** φ(y) as DESIGN writes it. */
+function phi(stored: StoredProblem, engine: number, load: number): number {
+  const capacity = stored.capacityWps[engine]!;
+  if (capacity === 0) return 0;
+  const { headroom, headroomMs } = stored;
+  const over = headroom > 0 ? Math.max(0, load / capacity - 1 + headroom) : 0;
+  const ramp = headroom > 0 ? ((capacity * headroomMs) / (2 * headroom)) * over ** 2 : 0;
+  return load * valueAt(knotsOf(stored, engine), load / capacity) + ramp;
+}
+
+/**
+ * max of w·y − φ(y) over 0 ≤ y ≤ U. Between breakpoints the function is a parabola, which three of its values give: the
+ * largest of the breakpoints' values and of the vertices inside is the answer.
+ */
+function conjugateOf(stored: StoredProblem, engine: number): number {
+  const capacity = stored.capacityWps[engine]!;
+  if (capacity === 0) return 0;
+  const inside = knotsOf(stored, engine).map(([rho]) => rho);
+  const breaks = [0, 1, 1 - stored.headroom, ...inside].filter((rho) => rho >= 0 && rho <= 1).sort((a, b) => a - b);
+  const gain = (rho: number) => stored.priceMs[engine]! * rho * capacity - phi(stored, engine, rho * capacity);
+  let best = 0;
+  for (const [index, right] of breaks.entries()) {
+    best = Math.max(best, gain(right));
+    const left = breaks[index - 1] ?? 0;
+    const half = (right - left) / 2;
+    if (half <= 0) continue;
+    const [a, b, c] = [gain(left), gain(left + half), gain(right)];
+    const bend = a - 2 * b + c;
+    if (bend >= 0) continue;
+    const vertex = left + half + (half * (a - c)) / (2 * bend);
+    if (vertex > left && vertex < right) best = Math.max(best, gain(vertex));
+  }
+  return best;
+}
+
+function knotsOf(stored: StoredProblem, engine: number): Knots {
+  return stored.knotRho
+    .slice(stored.knotStart[engine], stored.knotStart[engine + 1])
+    .map((rho, index) => [rho, stored.knotMs[stored.knotStart[engine]! + index]!] as const);
+}
