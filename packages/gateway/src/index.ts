@@ -1,1 +1,5 @@
-export {};
+/** The data plane: `startGateway` runs one gateway of a cluster. */
+export type { EngineCall, EngineClient, EngineEvents, EngineFailure, EngineRequest } from "./engine-client.ts";
+export { type Gateway, type GatewayOptions, type Logger, startGateway } from "./gateway.ts";
+export type { Probe } from "./probe.ts";
+export type { Offered, RefusalReason } from "./snapshots.ts";

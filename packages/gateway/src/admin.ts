@@ -1,0 +1,99 @@
+import { timingSafeEqual } from "node:crypto";
+import { createServer, type IncomingMessage, type Server, type ServerResponse } from "node:http";
+import type { EngineSignals, SignalState } from "@guidevane/core";
+import type { Engines } from "./engines.ts";
+import type { GatewayMetrics } from "./metrics.ts";
+import type { Routing } from "./routing.ts";
+
+export interface AdminParts {
+  readonly engines: Engines;
+  readonly metrics: GatewayMetrics;
+  readonly routing: () => Routing;
+  readonly sinceControlMs: () => number;
+  readonly nowMs: () => number;
+  /** Why the gateway is not ready; null = it is. */
+  readonly notReady: () => string | null;
+  /** Bearer token that every request must bring; null = none (loopback). */
+  readonly token: string | null;
+}
+
+/** The admin port: is it alive, is it ready, what does it see. */
+export function createAdmin(parts: AdminParts): Server {
+  return createServer((request, response) => {
+    answer(parts, request, response).catch((error: unknown) => {
+      send(response, 500, { error: error instanceof Error ? error.message : String(error) });
+    });
+  });
+}
+
+async function answer(parts: AdminParts, request: IncomingMessage, response: ServerResponse): Promise<void> {
+  request.resume();
+  const path = (request.url ?? "").split("?", 1)[0]!;
+  // Probes of an orchestrator bring no token, and learn nothing but yes or no.
+  if (path === "/healthz") return send(response, 200, { status: "ok" });
+  if (path === "/readyz") {
+    const why = parts.notReady();
+    return why === null ? send(response, 200, { status: "ready" }) : send(response, 503, { status: "not ready", why });
+  }
+  if (!authorised(parts.token, request.headers.authorization))
+    return send(response, 401, { error: "a bearer token is required" }, { "www-authenticate": "Bearer" });
+  if (path !== "/metrics" && path !== "/v1/engines") return send(response, 404, { error: `there is no ${path} here` });
+  if (request.method !== "GET" && request.method !== "HEAD")
+    return send(response, 405, { error: `${request.method} is not allowed here` }, { allow: "GET, HEAD" });
+  if (path === "/v1/engines") return send(response, 200, engineAnswers(parts));
+  for (const engine of parts.engines.all())
+    parts.metrics.inFlight.set({ engine: engine.id }, parts.engines.inFlight(engine.id));
+  parts.metrics.snapshotAgeSeconds.set(parts.sinceControlMs() / 1000);
+  const text = await parts.metrics.registry.metrics();
+  response.writeHead(200, { "content-type": parts.metrics.registry.contentType });
+  response.end(request.method === "HEAD" ? undefined : text);
+}
+
+/** `GET /v1/engines`, CONTRACT §7. */
+function engineAnswers({ engines, routing, nowMs }: AdminParts): unknown[] {
+  const { cells } = routing().snapshot;
+  return engines.all().map(({ id, spec, health }) => {
+    const facts = health.facts();
+    const share = cells.flatMap((cell) => {
+      const weight = cell.weights[cell.engines.indexOf(id)];
+      return weight === undefined ? [] : [[cell.class, weight] as const];
+    });
+    return {
+      id,
+      health: facts.health,
+      healthReason: facts.reason,
+      healthAgeMs: nowMs() - facts.sinceMs,
+      share: Object.fromEntries(share),
+      inFlight: engines.inFlight(id),
+      penalty: { factor: facts.factor, evidence: null },
+      signals: engines.signals(id) ?? noSignals(spec.kind === "openai" ? "not-offered" : "missing"),
+    };
+  });
+}
+
+function noSignals(state: SignalState): EngineSignals {
+  const none = { value: null, state, ageMs: null };
+  return { running: none, waiting: none, kvUsage: none, readyReplicas: none };
+}
+
+function authorised(token: string | null, header: string | undefined): boolean {
+  if (token === null) return true;
+  const given = /^bearer\s+(.*?)\s*$/i.exec(header ?? "")?.[1] ?? "";
+  const [a, b] = [Buffer.from(given), Buffer.from(token)];
+  return a.length === b.length && timingSafeEqual(a, b);
+}
+
+function send(
+  response: ServerResponse,
+  status: number,
+  body: unknown,
+  headers: Readonly<Record<string, string>> = {},
+): void {
+  const text = JSON.stringify(body);
+  response.writeHead(status, {
+    "content-type": "application/json",
+    "content-length": String(Buffer.byteLength(text)),
+    ...headers,
+  });
+  response.end(response.req.method === "HEAD" ? undefined : text);
+}

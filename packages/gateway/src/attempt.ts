@@ -1,0 +1,359 @@
+import type { ServerResponse } from "node:http";
+import type { Clock, Outcome } from "@guidevane/core";
+import { type AttemptEnd, type Next, outcomeOfStatus } from "@guidevane/guard";
+import { type ApiError, errorEvent } from "./api-error.ts";
+import type { EngineCall, EngineClient, EngineEvents, EngineFailure, EngineRequest } from "./engine-client.ts";
+import { headerOf, headersToClient } from "./headers.ts";
+import { StreamTail } from "./stream-tail.ts";
+
+export interface AttemptTimers {
+  readonly headMs: number;
+  readonly firstTokenMs: number;
+  readonly idleMs: number;
+  /** 0 = no limit. */
+  readonly totalMs: number;
+}
+
+export interface AttemptOptions {
+  readonly client: EngineClient;
+  readonly request: EngineRequest;
+  readonly response: ServerResponse;
+  readonly clock: Clock;
+  readonly timers: AttemptTimers;
+  /** The client asked for a stream. */
+  readonly stream: boolean;
+  /** The fleet says that this engine serves the model asked for. */
+  readonly servesModel: boolean;
+  /** The gateway's own headers on the answer; names and values in turn. */
+  readonly answerHeaders: readonly string[];
+  /** Whether another attempt follows one that ends so. Asked at most once, and only before anything went to the client. */
+  decide(end: AttemptEnd): Next;
+  /** The answer's head goes to the client: no other attempt will follow, and the request's body may be let go. */
+  onCommit(): void;
+}
+
+/** An answer that was kept back because another attempt follows; the client gets it if that one fails too. */
+export interface HeldAnswer {
+  readonly status: number;
+  readonly statusText: string;
+  readonly headers: readonly string[];
+  readonly body: Buffer;
+}
+
+export interface AttemptReport {
+  readonly outcome: Outcome;
+  readonly status: number | null;
+  /** null = the connection was there already, or there was none. */
+  readonly connectMs: number | null;
+  readonly firstByteMs: number | null;
+  readonly endMs: number;
+  readonly bytes: number;
+  readonly failure: EngineFailure | null;
+}
+
+export type AttemptResult =
+  /** The client has its answer, or has left. */
+  | { readonly kind: "over"; readonly report: AttemptReport }
+  | { readonly kind: "retry"; readonly next: Next; readonly held: HeldAnswer | null; readonly report: AttemptReport }
+  /** Nothing went to the client and no attempt follows. */
+  | { readonly kind: "failed"; readonly error: ApiError; readonly report: AttemptReport };
+
+/** An answer larger than this is passed on rather than kept for another attempt. */
+const HELD_MAX_BYTES = 65_536;
+
+/** An answer that says "not now" but does not end within this is given up for the next attempt. */
+const HELD_MAX_MS = 1000;
+
+/** Sends one request to one engine and, if the answer is to be the client's, passes it on as it comes. */
+export function attempt(options: AttemptOptions): Promise<AttemptResult> {
+  return new Promise((resolve) => new Attempt(options, resolve).start());
+}
+
+/** An answer on its way to becoming a `HeldAnswer`. */
+interface Holding {
+  readonly status: number;
+  readonly statusText: string;
+  readonly headers: readonly string[];
+  readonly chunks: Buffer[];
+  bytes: number;
+}
+
+type Phase = "waiting" | "holding" | "passing" | "over";
+
+class Attempt implements EngineEvents {
+  readonly #options: AttemptOptions;
+  readonly #resolve: (result: AttemptResult) => void;
+  readonly #startMs: number;
+  #phase: Phase = "waiting";
+  #call: EngineCall | null = null;
+  #status: number | null = null;
+  #connectMs: number | null = null;
+  #firstByteMs: number | null = null;
+  #bytes = 0;
+  #failure: EngineFailure | null = null;
+
+  #stopTimer: () => void = noTimer;
+  #stopTotal: () => void = noTimer;
+  #lastByteMs = 0;
+
+  #next: Next = { retry: false };
+  #held: Holding | null = null;
+
+  #pending: Buffer[] = [];
+  #flushing = false;
+  #paused = false;
+  #tail: StreamTail | null = null;
+  #hasLength = false;
+  #endsByClose = false;
+  #headFlushed = false;
+  #endOutcome: Outcome = "success";
+
+  constructor(options: AttemptOptions, resolve: (result: AttemptResult) => void) {
+    this.#options = options;
+    this.#resolve = resolve;
+    this.#startMs = options.clock.nowMs();
+  }
+
+  start(): void {
+    const { client, request, response } = this.#options;
+    response.on("close", this.#onClientGone);
+    this.#call = client.send(request, this);
+  }
+
+  onSent(connectMs: number | null): void {
+    const { clock, timers, stream } = this.#options;
+    this.#connectMs = connectMs;
+    if (stream) this.#arm(timers.firstTokenMs, "no first bytes");
+    else this.#arm(timers.headMs, "no answer");
+    if (timers.totalMs > 0)
+      this.#stopTotal = clock.after(timers.totalMs, () => this.#expire(`not over after ${timers.totalMs} ms`));
+  }
+
+  onHead(status: number, statusText: string, headers: readonly string[]): void {
+    const { servesModel, stream, timers } = this.#options;
+    this.#status = status;
+    const retryAfterMs = retryAfterMsOf(headerOf(headers, "retry-after"));
+    this.#next = this.#options.decide({ kind: "answer", status, servesModel, retryAfterMs });
+    this.#endOutcome = outcomeOfStatus(status, servesModel);
+    if (this.#next.retry !== false) {
+      this.#phase = "holding";
+      this.#held = { status, statusText, headers, chunks: [], bytes: 0 };
+      this.#arm(HELD_MAX_MS, "held answer did not end");
+      return;
+    }
+    if (!stream) this.#armIdle(timers.idleMs);
+    this.#commit(status, statusText, headers);
+    this.#scheduleFlush();
+  }
+
+  onData(chunk: Buffer): void {
+    const { clock, timers, stream } = this.#options;
+    if (this.#firstByteMs === null) {
+      this.#firstByteMs = clock.nowMs() - this.#startMs;
+      if (stream && this.#phase === "passing") this.#armIdle(timers.idleMs);
+    }
+    this.#lastByteMs = clock.nowMs();
+    this.#bytes += chunk.length;
+    const held = this.#held;
+    if (this.#phase === "holding" && held !== null) {
+      held.chunks.push(chunk);
+      held.bytes += chunk.length;
+      if (held.bytes > HELD_MAX_BYTES) this.#passOnHeld(held);
+      return;
+    }
+    this.#tail?.see(chunk);
+    this.#pending.push(chunk);
+    this.#scheduleFlush();
+  }
+
+  onEnd(): void {
+    if (this.#phase === "holding" && this.#held !== null) {
+      const { status, statusText, headers, chunks } = this.#held;
+      const held = { status, statusText, headers, body: Buffer.concat(chunks) };
+      this.#settle({ kind: "retry", next: this.#next, held, report: this.#report(this.#endOutcome) });
+      return;
+    }
+    const { response } = this.#options;
+    this.#flush();
+    const broken = this.#tail !== null && !this.#tail.terminated;
+    // Without a length or chunks a closed connection is the only end there is, and a dying engine closes too.
+    if (broken && this.#endsByClose) response.destroy();
+    else response.end();
+    this.#settle({ kind: "over", report: this.#report(broken ? "fault" : this.#endOutcome) });
+  }
+
+  onFail(failure: EngineFailure): void {
+    this.#failure = failure;
+    if (this.#phase === "passing") {
+      this.#options.response.destroy();
+      this.#settle({ kind: "over", report: this.#report("fault") });
+      return;
+    }
+    if (this.#phase === "holding") {
+      this.#settle({ kind: "retry", next: this.#next, held: null, report: this.#report("fault") });
+      return;
+    }
+    const next = this.#options.decide(endOf(failure));
+    const report = this.#report("fault");
+    if (next.retry !== false) this.#settle({ kind: "retry", next, held: null, report });
+    else this.#settle({ kind: "failed", error: unreachable(), report });
+  }
+
+  #commit(status: number, statusText: string, headers: readonly string[]): void {
+    const { response, answerHeaders, onCommit } = this.#options;
+    this.#phase = "passing";
+    const isEventStream = /^text\/event-stream\b/i.test(headerOf(headers, "content-type") ?? "");
+    if (isEventStream && status === 200) this.#tail = new StreamTail();
+    this.#hasLength = headerOf(headers, "content-length") !== undefined;
+    this.#endsByClose = !this.#hasLength && headerOf(headers, "transfer-encoding") === undefined;
+    response.sendDate = false;
+    response.writeHead(status, statusText, headersToClient(headers, answerHeaders));
+    onCommit();
+  }
+
+  #passOnHeld(held: Holding): void {
+    this.#held = null;
+    this.#armIdle(this.#options.timers.idleMs);
+    this.#commit(held.status, held.statusText, held.headers);
+    this.#pending.push(...held.chunks);
+    this.#scheduleFlush();
+  }
+
+  /** All that arrives in one turn of the event loop is written once. */
+  #scheduleFlush(): void {
+    if (this.#flushing) return;
+    this.#flushing = true;
+    process.nextTick(() => {
+      this.#flushing = false;
+      if (this.#phase === "passing") this.#flush();
+    });
+  }
+
+  #flush(): void {
+    const { response } = this.#options;
+    const pending = this.#pending;
+    if (pending.length === 0) {
+      if (!response.writableEnded && !this.#headFlushed) response.flushHeaders();
+      this.#headFlushed = true;
+      return;
+    }
+    this.#headFlushed = true;
+    this.#pending = [];
+    const room = response.write(pending.length === 1 ? pending[0]! : Buffer.concat(pending));
+    if (room || this.#paused) return;
+    this.#paused = true;
+    this.#call?.pause();
+    response.once("drain", this.#onDrain);
+  }
+
+  readonly #onDrain = (): void => {
+    this.#paused = false;
+    this.#lastByteMs = this.#options.clock.nowMs();
+    if (this.#phase === "passing") this.#call?.resume();
+  };
+
+  readonly #onClientGone = (): void => {
+    if (this.#phase === "over") return;
+    this.#call?.abort();
+    this.#settle({ kind: "over", report: this.#report("cancelled") });
+  };
+
+  #arm(ms: number, why: string): void {
+    this.#stopTimer();
+    this.#stopTimer = this.#options.clock.after(ms, () => this.#expire(`${why} after ${ms} ms`));
+  }
+
+  /** Looks at the clock when the time is up rather than starting a timer anew with each chunk. */
+  #armIdle(idleMs: number): void {
+    const { clock } = this.#options;
+    this.#stopTimer();
+    this.#lastByteMs = clock.nowMs();
+    const look = (): void => {
+      // While the client is slow the engine isn't asked for anything, so its silence says nothing.
+      const leftMs = this.#paused ? idleMs : this.#lastByteMs + idleMs - clock.nowMs();
+      if (leftMs <= 0) this.#expire(`silent for ${idleMs} ms`);
+      else this.#stopTimer = clock.after(leftMs, look);
+    };
+    this.#stopTimer = clock.after(idleMs, look);
+  }
+
+  #expire(why: string): void {
+    if (this.#phase === "over") return;
+    this.#call?.abort();
+    this.#failure = { kind: "closed", message: why };
+    const error: ApiError = { status: 504, code: "engine_timeout", message: `the engine was too slow: ${why}` };
+    const report = this.#report("fault");
+    if (this.#phase === "holding") {
+      this.#settle({ kind: "retry", next: this.#next, held: null, report });
+    } else if (this.#phase === "waiting") {
+      const next = this.#options.decide({ kind: "timer" });
+      if (next.retry !== false) this.#settle({ kind: "retry", next, held: null, report });
+      else this.#settle({ kind: "failed", error, report });
+    } else {
+      this.#breakOff(error);
+      this.#settle({ kind: "over", report });
+    }
+  }
+
+  /** Ends an answer that has begun and can't go on: a stream says so in its own words, anything else is cut. */
+  #breakOff(error: ApiError): void {
+    const { response } = this.#options;
+    if (this.#tail === null || this.#hasLength) {
+      response.destroy();
+      return;
+    }
+    this.#flush();
+    response.end(`${this.#tail.betweenEvents ? "" : "\n\n"}${errorEvent(error)}`);
+  }
+
+  #report(outcome: Outcome): AttemptReport {
+    return {
+      outcome,
+      status: this.#status,
+      connectMs: this.#connectMs,
+      firstByteMs: this.#firstByteMs,
+      endMs: this.#options.clock.nowMs() - this.#startMs,
+      bytes: this.#bytes,
+      failure: this.#failure,
+    };
+  }
+
+  #settle(result: AttemptResult): void {
+    if (this.#phase === "over") return;
+    this.#phase = "over";
+    this.#stopTimer();
+    this.#stopTotal();
+    const { response } = this.#options;
+    response.off("close", this.#onClientGone);
+    response.off("drain", this.#onDrain);
+    if (result.kind === "retry" && result.held === null) this.#call?.abort();
+    this.#resolve(result);
+  }
+}
+
+function noTimer(): void {}
+
+function endOf(failure: EngineFailure): AttemptEnd {
+  switch (failure.kind) {
+    case "refused":
+    case "unreachable":
+    case "tls":
+      return { kind: "connect" };
+    case "stale-connection":
+      return { kind: "stale-connection" };
+    case "closed":
+      return { kind: "closed" };
+    case "malformed":
+      return { kind: "malformed" };
+  }
+}
+
+function unreachable(): ApiError {
+  return { status: 502, code: "engine_unreachable", message: "the engine could not be reached or broke off" };
+}
+
+/** Retry-After in seconds as ms; a date or nonsense is taken as no header at all. */
+function retryAfterMsOf(value: string | undefined): number | null {
+  if (value === undefined || !/^\s*\d{1,9}\s*$/.test(value)) return null;
+  return Number(value) * 1000;
+}

@@ -1,0 +1,67 @@
+import { readFileSync } from "node:fs";
+import type { EngineSpec, Fleet } from "@guidevane/core";
+
+/** How requests to one engine are authorised. */
+export interface EngineCredentials {
+  /** The client's own credentials go on to the engine. */
+  readonly passthrough: boolean;
+  /** Names and values in turn, put on every request. */
+  readonly headers: readonly string[];
+}
+
+const NONE: EngineCredentials = { passthrough: false, headers: [] };
+
+/** Where secrets are read from; a test puts its own in. */
+export interface SecretSource {
+  env(name: string): string | undefined;
+  /** @throws what reading the file throws */
+  file(path: string): string;
+}
+
+export const processSecrets: SecretSource = {
+  env: (name) => process.env[name],
+  file: (path) => readFileSync(path, "utf8"),
+};
+
+/**
+ * Credentials of every engine of the gateway's own fleet file; they never travel in a snapshot, and an engine that the
+ * file doesn't have gets none.
+ *
+ * @param onMissing is told of each engine whose secret can't be had; that engine gets none
+ */
+export function loadCredentials(
+  fleet: Pick<Fleet, "engines">,
+  secrets: SecretSource,
+  onMissing: (engine: string, why: string) => void,
+): (engine: string) => EngineCredentials {
+  const byEngine = new Map<string, EngineCredentials>();
+  for (const engine of fleet.engines.values()) {
+    const credentials = credentialsOf(engine, secrets, onMissing);
+    if (credentials !== NONE) byEngine.set(engine.id, credentials);
+  }
+  return (engine) => byEngine.get(engine) ?? NONE;
+}
+
+function credentialsOf(
+  { id, auth }: EngineSpec,
+  secrets: SecretSource,
+  onMissing: (engine: string, why: string) => void,
+): EngineCredentials {
+  if (auth.passthrough === true) return { passthrough: true, headers: [] };
+  if (auth.keyEnv === undefined && auth.keyFile === undefined) return NONE;
+  let key: string | undefined;
+  let why = "is empty";
+  try {
+    key = auth.keyEnv === undefined ? secrets.file(auth.keyFile!) : secrets.env(auth.keyEnv);
+    if (key === undefined) why = "is not set";
+  } catch (error) {
+    why = error instanceof Error ? error.message : String(error);
+  }
+  // Editors end files with a newline, which is no part of the key.
+  const trimmed = key?.trim() ?? "";
+  if (trimmed === "") {
+    onMissing(id, `${auth.keyEnv === undefined ? `keyFile ${auth.keyFile}` : `keyEnv ${auth.keyEnv}`} ${why}`);
+    return NONE;
+  }
+  return { passthrough: false, headers: ["authorization", `Bearer ${trimmed}`] };
+}

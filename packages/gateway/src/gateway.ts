@@ -1,0 +1,315 @@
+import { mkdir } from "node:fs/promises";
+import type { Server } from "node:http";
+import { hostname } from "node:os";
+import {
+  type Clock,
+  type ClusterSnapshot,
+  type FeedEvent,
+  type Fleet,
+  GuidevaneError,
+  type Random,
+  systemClock,
+} from "@guidevane/core";
+import type { HealthFacts } from "@guidevane/guard";
+import { bootstrapSnapshot, createRouterFactory, SlotRegistry, STATE } from "@guidevane/selector";
+import { pino } from "pino";
+import { isLoopback, listen, parseAddress } from "./address.ts";
+import { createAdmin } from "./admin.ts";
+import { ControlLink } from "./control-link.ts";
+import { loadCredentials, processSecrets, type SecretSource } from "./credentials.ts";
+import { DemandWindow } from "./demand.ts";
+import { Engines } from "./engines.ts";
+import { createMetrics } from "./metrics.ts";
+import { type Probe, probeOverHttp } from "./probe.ts";
+import { Prober } from "./prober.ts";
+import { createRoute } from "./route.ts";
+import { Routing, type SnapshotSource } from "./routing.ts";
+import { createFront } from "./server.ts";
+import { SnapshotFile } from "./snapshot-file.ts";
+import { type Offered, Snapshots } from "./snapshots.ts";
+import { UndiciEngineClient } from "./undici-client.ts";
+
+/** What a log must take; pino's own shape. */
+export interface Logger {
+  info(fields: object, message: string): void;
+  warn(fields: object, message: string): void;
+  error(fields: object, message: string): void;
+}
+
+export interface GatewayOptions {
+  /** The gateway's own fleet file: bootstrap, listeners, timers, limits and secrets. Snapshots bring the rest. */
+  readonly fleet: Fleet;
+  readonly cluster: string;
+  /** `HOST:PORT`; port 0 = any free one. */
+  readonly listen: string;
+  readonly admin: string;
+  /** Base URLs of the control planes; empty = none, and the gateway routes by what it has. */
+  readonly controlUrls?: readonly string[];
+  /** Where the last good snapshot is kept; null = nowhere. */
+  readonly stateDir?: string | null;
+  readonly selector?: "auto" | "native" | "ts";
+  /** How the addon is loaded; left out = as `@guidevane/native` does. */
+  readonly native?: Parameters<typeof createRouterFactory>[1];
+  /** Names this process in demand reports. */
+  readonly name?: string;
+  /** Bearer token of the admin port, and towards the control planes. */
+  readonly adminToken?: string | null;
+  readonly clock?: Clock;
+  readonly random?: Random;
+  readonly logger?: Logger;
+  readonly secrets?: SecretSource;
+  readonly probe?: Probe;
+}
+
+export interface Gateway {
+  readonly url: string;
+  readonly adminUrl: string;
+  /** Offers a snapshot's JSON as if the control plane had sent it; for tests and for a process without one. */
+  offer(json: string): Offered;
+  /** Takes no new request, lets running answers finish for up to `graceMs`, then closes everything. */
+  stop(graceMs?: number): Promise<void>;
+}
+
+const REPORT_EVERY_MS = 1000;
+/** How often a returning engine's factor is written again: a ramp of 10 s in steps of 2.5 %. */
+const REFRESH_EVERY_MS = 250;
+const GRACE_MS = 10_000;
+
+/**
+ * Starts one gateway of a cluster: it listens, and routes by the best snapshot it has, which is at first the one on disk
+ * or else a bootstrap of its own.
+ *
+ * @throws GuidevaneError `bad_usage` (address, token), `bad_fleet` (no such cluster), `native_unavailable`; and what
+ *   listening fails on
+ */
+export async function startGateway(options: GatewayOptions): Promise<Gateway> {
+  const { fleet, cluster, controlUrls = [], stateDir = null, adminToken = null } = options;
+  const { clock = systemClock, random = Math.random, secrets = processSecrets, probe = probeOverHttp } = options;
+  const log: Logger = options.logger ?? pino({ level: process.env.LOG_LEVEL ?? "info" });
+  const address = parseAddress(options.listen, "--listen");
+  const adminAddress = parseAddress(options.admin, "--admin");
+  if (!isLoopback(adminAddress.host) && adminToken === null)
+    throw new GuidevaneError(
+      "bad_usage",
+      `--admin ${options.admin}: an address that is not loopback needs GUIDEVANE_ADMIN_TOKEN`,
+    );
+
+  const factory = createRouterFactory(
+    options.selector ?? "auto",
+    ...(options.native === undefined ? [] : [options.native]),
+  );
+  if (factory.degraded !== undefined) log.warn({ reason: factory.degraded }, "routing in TypeScript");
+  const metrics = createMetrics();
+  metrics.native.set(factory.kind === "native" ? 1 : 0);
+
+  const registry = new SlotRegistry();
+  const engines = new Engines({
+    clock,
+    credentials: loadCredentials(fleet, secrets, (engine, why) =>
+      log.warn({ engine, why }, "no credentials for this engine"),
+    ),
+    createClient: (origin) => new UndiciEngineClient({ origin, connectMs: fleet.gateway.timers.connectMs, clock }),
+    onFacts: (engine, facts) => {
+      const slot = registry.slotOf(engine);
+      if (slot !== null) Atomics.store(registry.state.engines, slot, stateWord(facts));
+    },
+    onHealth: (engine, { health, reason }, before) => {
+      log.info({ engine, health, before, reason }, "engine health");
+      if (health === "dead") prober.hurry(engine);
+    },
+  });
+  const prober = new Prober(engines, probe, clock, random);
+
+  const inUse = new Set<Routing>();
+  const createRouting = (snapshot: ClusterSnapshot, source: SnapshotSource): Routing => {
+    const routing = new Routing(snapshot, source, registry, factory, (released) => {
+      inUse.delete(released);
+      engines.sweep([...inUse].map((each) => each.snapshot));
+    });
+    inUse.add(routing);
+    return routing;
+  };
+  const snapshots = new Snapshots(bootstrapSnapshot(fleet, cluster, clock.wallMs()), {
+    cluster,
+    createRouting,
+    onSwap: ({ snapshot }) => {
+      engines.adopt(snapshot);
+      prober.adopt();
+      metrics.snapshotVersion.set(snapshot.version);
+    },
+  });
+
+  const file = stateDir === null ? null : new SnapshotFile(stateDir, cluster);
+  if (stateDir !== null) await mkdir(stateDir, { recursive: true });
+  let saveFailed = false;
+  const offer = (json: string, source: SnapshotSource, checksum: string | null): Offered => {
+    const offered = snapshots.offer(json, source, checksum);
+    if (offered.kind === "refused") {
+      metrics.snapshotRefused.inc({ reason: offered.reason });
+      log.error({ source, reason: offered.reason, why: offered.message }, "snapshot refused, the present one is kept");
+    } else if (offered.kind === "taken") {
+      log.info({ source, tag: offered.tag }, "snapshot in use");
+      if (source !== "disk" && file !== null) {
+        file.write(json).then(
+          () => {
+            saveFailed = false;
+          },
+          (error: unknown) => {
+            if (!saveFailed) log.error({ path: file.path, why: messageOf(error) }, "snapshot not saved");
+            saveFailed = true;
+          },
+        );
+      }
+    }
+    return offered;
+  };
+  if (file !== null) await startFromDisk(file, (json) => offer(json, "disk", null), log);
+
+  const demand = new DemandWindow(options.name ?? `${hostname()}-${process.pid}`, cluster, clock.nowMs());
+  const startedMs = clock.nowMs();
+  let lastWordMs: number | null = null;
+  const sinceControlMs = (): number => clock.nowMs() - (lastWordMs ?? startedMs);
+  const link = new ControlLink({
+    urls: controlUrls,
+    cluster,
+    token: adminToken,
+    clock,
+    random,
+    tag: () => snapshots.tag,
+    onSnapshot: (json, checksum) => offer(json, "control", checksum),
+    onFeed: (event) => hear(event, engines),
+    onWord: () => {
+      lastWordMs = clock.nowMs();
+    },
+    onTrouble: (what, url, why) => {
+      if (why === null) log.info({ what, url }, "control plane answers again");
+      else log.warn({ what, url, why }, "control plane does not answer");
+    },
+  });
+
+  let listening = false;
+  let stopping = false;
+  const route = createRoute({
+    clock,
+    random,
+    settings: fleet.gateway,
+    routing: () => snapshots.current,
+    sinceControlMs,
+    engines,
+    demand,
+    metrics,
+    onError: (error, requestId) =>
+      log.error({ requestId, error: String(error), stack: stackOf(error) }, "request failed"),
+  });
+  const front = createFront(
+    fleet.gateway.limits,
+    (request, response) => {
+      if (stopping) response.shouldKeepAlive = false;
+      route(request, response);
+    },
+    () => metrics.requests.inc({ class: "other", outcome: "rejected" }),
+  );
+  const admin = createAdmin({
+    engines,
+    metrics,
+    routing: () => snapshots.current,
+    sinceControlMs,
+    nowMs: () => clock.nowMs(),
+    notReady: () => (stopping ? "stopping" : listening ? null : "not listening yet"),
+    token: adminToken,
+  });
+
+  const adminUrl = await listen(admin, adminAddress);
+  let url: string;
+  try {
+    url = await listen(front, address);
+  } catch (error) {
+    prober.stop();
+    engines.close();
+    await closeServer(admin);
+    throw error;
+  }
+  listening = true;
+  link.start();
+  const stopTimers = [
+    every(clock, REPORT_EVERY_MS, () => {
+      // `report` never rejects: it tells of trouble itself.
+      void link.report(demand.take(clock.nowMs(), engines.takeDemand()));
+    }),
+    every(clock, REFRESH_EVERY_MS, () => engines.refresh()),
+  ];
+  log.info({ url, adminUrl, cluster, router: factory.kind, snapshot: snapshots.tag ?? "bootstrap" }, "gateway listens");
+
+  let stopped: Promise<void> | null = null;
+  const stop = async (graceMs: number): Promise<void> => {
+    stopping = true;
+    const closed = closeServer(front);
+    front.closeIdleConnections();
+    const cut = clock.after(graceMs, () => front.closeAllConnections());
+    if (graceMs <= 0) front.closeAllConnections();
+    await closed;
+    cut();
+    for (const stopTimer of stopTimers) stopTimer();
+    prober.stop();
+    await link.stop();
+    engines.close();
+    admin.closeAllConnections();
+    await closeServer(admin);
+  };
+  return {
+    url,
+    adminUrl,
+    offer: (json) => offer(json, "control", null),
+    stop: (graceMs = GRACE_MS) => {
+      stopped ??= stop(graceMs);
+      return stopped;
+    },
+  };
+}
+
+/** An engine's facts as the word that routers read. */
+function stateWord({ out, outByProbe, draining, factor }: HealthFacts): number {
+  let word = Math.round(factor * STATE.factorMask) & STATE.factorMask;
+  if (out) word |= STATE.out;
+  if (outByProbe) word |= STATE.outByProbe;
+  if (draining) word |= STATE.draining;
+  return word >>> 0;
+}
+
+function hear(event: FeedEvent, engines: Engines): void {
+  if (event.event === "engines") engines.setAdmin(event.data.engines);
+  else if (event.event === "signals") engines.setSignals(event.data.engines);
+}
+
+/** A snapshot on disk that can't be read or used is no reason not to start. */
+async function startFromDisk(file: SnapshotFile, offer: (json: string) => Offered, log: Logger): Promise<void> {
+  try {
+    const json = await file.read();
+    if (json !== null) offer(json);
+  } catch (error) {
+    log.error({ path: file.path, why: messageOf(error) }, "snapshot on disk not read");
+  }
+}
+
+function every(clock: Clock, ms: number, task: () => void): () => void {
+  let stop = clock.after(ms, turn);
+  function turn(): void {
+    stop = clock.after(ms, turn);
+    task();
+  }
+  return () => stop();
+}
+
+function closeServer(server: Server): Promise<void> {
+  return new Promise((resolve) => {
+    server.close(() => resolve());
+  });
+}
+
+function messageOf(error: unknown): string {
+  return error instanceof Error ? error.message : String(error);
+}
+
+function stackOf(error: unknown): string | undefined {
+  return error instanceof Error ? error.stack : undefined;
+}

@@ -1,0 +1,102 @@
+/** Which headers pass between client and engine, and which are the gateway's. Names keep their case and order. */
+
+/** Of one connection, never of the message (RFC 9110 §7.6.1). */
+const HOP_BY_HOP: ReadonlySet<string> = new Set([
+  "connection",
+  "keep-alive",
+  "proxy-connection",
+  "te",
+  "trailer",
+  "transfer-encoding",
+  "upgrade",
+]);
+
+/** Not the engine's business, or set anew. */
+const NOT_TO_ENGINE: ReadonlySet<string> = new Set([
+  "host",
+  "expect",
+  "content-length",
+  "forwarded",
+  "x-real-ip",
+  "cookie",
+  "x-request-id",
+]);
+
+const CREDENTIALS: ReadonlySet<string> = new Set(["authorization", "api-key", "x-api-key", "x-goog-api-key"]);
+const CREDENTIAL_QUERY: ReadonlySet<string> = new Set(["key", "api_key"]);
+
+/** What the gateway says about itself; an engine's own words under these names would be mistaken for ours. */
+const NOT_TO_CLIENT: ReadonlySet<string> = new Set(["x-request-id"]);
+
+/**
+ * Headers for the engine from the client's raw ones (names and values in turn).
+ *
+ * @param passthrough the engine takes the client's own credentials
+ * @param added names and values in turn, put last
+ */
+export function headersToEngine(raw: readonly string[], passthrough: boolean, added: readonly string[]): string[] {
+  const connection = connectionNames(raw);
+  const out: string[] = [];
+  for (let i = 0; i + 1 < raw.length; i += 2) {
+    const name = raw[i]!.toLowerCase();
+    if (HOP_BY_HOP.has(name) || NOT_TO_ENGINE.has(name) || connection?.has(name)) continue;
+    if (name.startsWith("proxy-") || name.startsWith("x-forwarded-") || name.startsWith("x-guidevane-")) continue;
+    if (!passthrough && CREDENTIALS.has(name)) continue;
+    out.push(raw[i]!, raw[i + 1]!);
+  }
+  out.push(...added);
+  return out;
+}
+
+/** Headers for the client from the engine's raw ones, with the gateway's own put last. */
+export function headersToClient(raw: readonly string[], added: readonly string[]): string[] {
+  const connection = connectionNames(raw);
+  const out: string[] = [];
+  for (let i = 0; i + 1 < raw.length; i += 2) {
+    const name = raw[i]!.toLowerCase();
+    if (HOP_BY_HOP.has(name) || NOT_TO_CLIENT.has(name) || connection?.has(name)) continue;
+    if (name.startsWith("proxy-") || name.startsWith("x-guidevane-")) continue;
+    out.push(raw[i]!, raw[i + 1]!);
+  }
+  out.push(...added);
+  return out;
+}
+
+/** The query for the engine, `?` included, without credentials unless they pass; empty where nothing is left. */
+export function queryToEngine(query: string, passthrough: boolean): string {
+  if (query === "" || passthrough) return query;
+  const parts = query
+    .slice(1)
+    .split("&")
+    .filter((part) => !CREDENTIAL_QUERY.has(decodeName(part.split("=", 1)[0]!)));
+  return parts.length === 0 ? "" : `?${parts.join("&")}`;
+}
+
+/** First value of a header in raw names and values; undefined where it is not there. */
+export function headerOf(raw: readonly string[], name: string): string | undefined {
+  for (let i = 0; i + 1 < raw.length; i += 2) if (raw[i]!.toLowerCase() === name) return raw[i + 1];
+  return undefined;
+}
+
+function connectionNames(raw: readonly string[]): Set<string> | null {
+  let names: Set<string> | null = null;
+  for (let i = 0; i + 1 < raw.length; i += 2) {
+    if (raw[i]!.toLowerCase() !== "connection") continue;
+    for (const each of raw[i + 1]!.split(",")) {
+      const name = each.trim().toLowerCase();
+      if (name === "" || name === "keep-alive" || name === "close") continue;
+      names ??= new Set();
+      names.add(name);
+    }
+  }
+  return names;
+}
+
+/** A credential's name written with escapes is the same name to the engine. */
+function decodeName(name: string): string {
+  try {
+    return decodeURIComponent(name.replaceAll("+", " ")).toLowerCase();
+  } catch {
+    return name.toLowerCase();
+  }
+}

@@ -1,0 +1,107 @@
+import { Counter, Gauge, Histogram, Registry } from "prom-client";
+
+/** From a millisecond to the longest answers, in seconds. */
+const LATENCY_BUCKETS = [0.001, 0.005, 0.01, 0.025, 0.05, 0.1, 0.25, 0.5, 1, 2.5, 5, 10, 30, 60, 120, 300];
+/** Choosing an engine takes microseconds. */
+const ROUTE_BUCKETS = [0.000001, 0.0000025, 0.000005, 0.00001, 0.000025, 0.00005, 0.0001, 0.00025, 0.001, 0.01];
+
+/** The gateway's metrics, CONTRACT §8. Labels hold names from the fleet only; anything else is `other`. */
+export interface GatewayMetrics {
+  readonly registry: Registry;
+  readonly requests: Counter<"class" | "outcome">;
+  readonly attempts: Counter<"engine" | "outcome">;
+  readonly inFlight: Gauge<"engine">;
+  readonly retries: Counter<"result">;
+  readonly shed: Counter<"class" | "reason">;
+  readonly routeSeconds: Histogram;
+  readonly ttftSeconds: Histogram<"class">;
+  readonly requestSeconds: Histogram<"class">;
+  readonly placed: Counter<"reason">;
+  readonly snapshotVersion: Gauge;
+  readonly snapshotAgeSeconds: Gauge;
+  readonly snapshotRefused: Counter<"reason">;
+  readonly native: Gauge;
+}
+
+export const OTHER = "other";
+
+export function createMetrics(): GatewayMetrics {
+  const registry = new Registry();
+  const registers = [registry];
+  return {
+    registry,
+    requests: new Counter({
+      name: "guidevane_requests_total",
+      help: "Requests by class and how they ended",
+      labelNames: ["class", "outcome"],
+      registers,
+    }),
+    attempts: new Counter({
+      name: "guidevane_attempts_total",
+      help: "Attempts at engines and how they ended",
+      labelNames: ["engine", "outcome"],
+      registers,
+    }),
+    inFlight: new Gauge({
+      name: "guidevane_in_flight",
+      help: "Attempts under way",
+      labelNames: ["engine"],
+      registers,
+    }),
+    retries: new Counter({
+      name: "guidevane_retries_total",
+      help: "Attempts after the first",
+      labelNames: ["result"],
+      registers,
+    }),
+    shed: new Counter({
+      name: "guidevane_shed_total",
+      help: "Requests refused to protect the fleet",
+      labelNames: ["class", "reason"],
+      registers,
+    }),
+    routeSeconds: new Histogram({
+      name: "guidevane_route_seconds",
+      help: "Time to choose an engine",
+      buckets: ROUTE_BUCKETS,
+      registers,
+    }),
+    ttftSeconds: new Histogram({
+      name: "guidevane_ttft_seconds",
+      help: "From a stream's arrival to the first bytes of its answer's body",
+      labelNames: ["class"],
+      buckets: LATENCY_BUCKETS,
+      registers,
+    }),
+    requestSeconds: new Histogram({
+      name: "guidevane_request_seconds",
+      help: "From a request's arrival to the end of its answer",
+      labelNames: ["class"],
+      buckets: LATENCY_BUCKETS,
+      registers,
+    }),
+    placed: new Counter({
+      name: "guidevane_placed_total",
+      help: "Why requests went where they went",
+      labelNames: ["reason"],
+      registers,
+    }),
+    snapshotVersion: new Gauge({
+      name: "guidevane_snapshot_version",
+      help: "Version of the snapshot in use; 0 = bootstrap",
+      registers,
+    }),
+    snapshotAgeSeconds: new Gauge({
+      name: "guidevane_snapshot_age_seconds",
+      help: "Since the control plane's last answer",
+      registers,
+    }),
+    snapshotRefused: new Counter({
+      name: "guidevane_snapshot_refused_total",
+      help: "Snapshots that failed a check",
+      labelNames: ["reason"],
+      registers,
+    }),
+    native: new Gauge({ name: "guidevane_native", help: "1 when the native router is in use", registers }),
+  };
+}

@@ -1,0 +1,74 @@
+import type { Clock, Random } from "@guidevane/core";
+import type { Engine, Engines } from "./engines.ts";
+import type { Probe } from "./probe.ts";
+
+/** A probe that has no answer by then counts as failed. */
+const PROBE_TIMEOUT_MS = 2000;
+
+/** Asks the engines that traffic has not just shown healthy how they are, each in its own rhythm. */
+export class Prober {
+  readonly #engines: Engines;
+  readonly #probe: Probe;
+  readonly #clock: Clock;
+  readonly #random: Random;
+  readonly #stops = new Map<string, () => void>();
+  #stopped = false;
+
+  constructor(engines: Engines, probe: Probe, clock: Clock, random: Random) {
+    this.#engines = engines;
+    this.#probe = probe;
+    this.#clock = clock;
+    this.#random = random;
+  }
+
+  /** Starts asking engines that are new; those that are gone are let go at their next turn. */
+  adopt(): void {
+    for (const engine of this.#engines.all()) {
+      if (this.#stops.has(engine.id) || this.#stopped) continue;
+      // The first one soon, but not all engines in the same instant.
+      this.#wait(engine.id, engine.health.nextProbeMs(0) * 0.1 * this.#random());
+    }
+  }
+
+  /** Asks at once: something has just spoken against the engine. */
+  hurry(id: string): void {
+    if (!this.#stopped && this.#stops.has(id)) this.#wait(id, 0);
+  }
+
+  stop(): void {
+    this.#stopped = true;
+    for (const stop of this.#stops.values()) stop();
+    this.#stops.clear();
+  }
+
+  #wait(id: string, ms: number): void {
+    this.#stops.get(id)?.();
+    this.#stops.set(
+      id,
+      this.#clock.after(ms, () => void this.#turn(id)),
+    );
+  }
+
+  async #turn(id: string): Promise<void> {
+    const engine = this.#engines.get(id);
+    if (engine === undefined) {
+      this.#stops.delete(id);
+      return;
+    }
+    const probe = engine.health.probe;
+    if (probe !== null && !engine.health.freshlySeen) {
+      const result = await this.#probe(probeUrl(engine), probe.path, PROBE_TIMEOUT_MS, this.#clock);
+      if (this.#stopped) return;
+      engine.health.probed(result);
+      this.#engines.probed(id);
+    }
+    this.#wait(id, engine.health.nextProbeMs(this.#random()));
+  }
+}
+
+function probeUrl({ url, spec }: Engine): URL {
+  if (spec.health.port === null) return url;
+  const elsewhere = new URL(url);
+  elsewhere.port = String(spec.health.port);
+  return elsewhere;
+}

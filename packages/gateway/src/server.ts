@@ -1,0 +1,83 @@
+import { createServer, type IncomingMessage, type Server, type ServerResponse } from "node:http";
+import type { Duplex } from "node:stream";
+import type { Fleet } from "@guidevane/core";
+import { type ApiError, rawError } from "./api-error.ts";
+
+/** Idle client connections are kept longer than most balancers before us keep theirs. */
+const KEEP_ALIVE_MS = 75_000;
+
+/** How often node looks for connections whose head is too slow. */
+const SLOW_HEAD_CHECK_MS = 1000;
+
+/**
+ * The HTTP server in front: node's parser with its limits set, and an answer in the API's shape for what the parser
+ * itself refuses. `onRefused` is told of those.
+ */
+export function createFront(
+  limits: Fleet["gateway"]["limits"],
+  onRequest: (request: IncomingMessage, response: ServerResponse) => void,
+  onRefused: () => void,
+): Server {
+  const server = createServer({
+    maxHeaderSize: limits.headBytes,
+    headersTimeout: limits.headMs,
+    // The body has a timer of its own.
+    requestTimeout: 0,
+    connectionsCheckingInterval: SLOW_HEAD_CHECK_MS,
+    keepAliveTimeout: KEEP_ALIVE_MS,
+    noDelay: true,
+  });
+  // The bytes are limited; node would drop headers beyond a count without a word.
+  server.maxHeadersCount = 0;
+  server.on("request", onRequest);
+  server.on("checkContinue", onRequest);
+  server.on("checkExpectation", (_request: IncomingMessage, response: ServerResponse) => {
+    onRefused();
+    refuseRaw(response.socket, {
+      status: 417,
+      code: "expectation_failed",
+      message: "only Expect: 100-continue is understood",
+    });
+  });
+  server.on("connect", (_request: IncomingMessage, socket: Duplex) => {
+    onRefused();
+    refuseRaw(socket, {
+      status: 405,
+      code: "method_not_allowed",
+      message: "CONNECT is not allowed",
+      headers: { allow: "GET, HEAD, POST" },
+    });
+  });
+  server.on("clientError", (error: NodeJS.ErrnoException, socket: Duplex) => {
+    if (error.code === "ECONNRESET" || !socket.writable) {
+      socket.destroy();
+      return;
+    }
+    onRefused();
+    refuseRaw(socket, parserError(error, limits));
+  });
+  return server;
+}
+
+function parserError(error: NodeJS.ErrnoException, limits: Fleet["gateway"]["limits"]): ApiError {
+  switch (error.code) {
+    case "HPE_HEADER_OVERFLOW":
+      return {
+        status: 431,
+        code: "headers_too_large",
+        message: `the request's head is over the limit of ${limits.headBytes} bytes`,
+      };
+    case "ERR_HTTP_REQUEST_TIMEOUT":
+      return {
+        status: 408,
+        code: "request_timeout",
+        message: `the request's head was not complete after ${limits.headMs} ms`,
+      };
+    default:
+      return { status: 400, code: "invalid_request_line", message: "the request is not well-formed HTTP/1.1" };
+  }
+}
+
+function refuseRaw(socket: Duplex | null, error: ApiError): void {
+  socket?.end(rawError(error), () => socket.destroy());
+}

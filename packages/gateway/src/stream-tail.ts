@@ -1,0 +1,46 @@
+/** Enough of a stream's end to find its terminator in, wherever the chunks were cut. */
+const TAIL_BYTES = 64;
+
+const DONE = Buffer.from("data: [DONE]");
+const DONE_TIGHT = Buffer.from("data:[DONE]");
+const FINISH = Buffer.from('"finish_reason":');
+const NULL = Buffer.from("null");
+
+/**
+ * Looks beside an event stream, never at what is passed on: did it say that it was over? A stream is whole after
+ * `[DONE]`, or after a finish reason where the server sends no `[DONE]`.
+ */
+export class StreamTail {
+  #tail: Buffer = Buffer.alloc(0);
+  #finished = false;
+
+  see(chunk: Buffer): void {
+    // A field that was cut between two chunks stands in the joint.
+    const joint = Buffer.concat([this.#tail, chunk.subarray(0, TAIL_BYTES)]);
+    this.#finished ||= saysFinished(joint) || saysFinished(chunk);
+    this.#tail = chunk.length >= TAIL_BYTES ? chunk.subarray(chunk.length - TAIL_BYTES) : lastOf(joint);
+  }
+
+  get terminated(): boolean {
+    return this.#finished || this.#tail.includes(DONE) || this.#tail.includes(DONE_TIGHT);
+  }
+
+  /** Whether what was seen ends between two events, so that another one may follow. */
+  get betweenEvents(): boolean {
+    const text = this.#tail.toString("latin1");
+    return text === "" || text.endsWith("\n\n") || text.endsWith("\r\n\r\n");
+  }
+}
+
+function lastOf(bytes: Buffer): Buffer {
+  return bytes.length > TAIL_BYTES ? bytes.subarray(bytes.length - TAIL_BYTES) : bytes;
+}
+
+function saysFinished(bytes: Buffer): boolean {
+  for (let at = bytes.indexOf(FINISH); at >= 0; at = bytes.indexOf(FINISH, at + 1)) {
+    let value = at + FINISH.length;
+    while (bytes[value] === 0x20) value += 1;
+    if (value + NULL.length <= bytes.length && !bytes.subarray(value, value + NULL.length).equals(NULL)) return true;
+  }
+  return false;
+}
