@@ -12,11 +12,17 @@ export function badUsage(name: string, value: string | undefined, message: strin
   );
 }
 
+/** A command could not do what it was asked for, for a reason that its caller can see: one sentence, exit code 1. */
+export class CommandFailure extends Error {
+  override readonly name: string = "CommandFailure";
+}
+
 /** An error that a command ended with, as its exit code and the text for stderr. */
 export function explainFailure(error: unknown): { code: ExitCode; text: string } {
   if (GuidevaneError.is(error)) {
     return { code: error.code.startsWith("bad_") ? EXIT.badInput : EXIT.failed, text: error.message };
   }
+  if (error instanceof CommandFailure) return { code: EXIT.failed, text: error.message };
   if (error instanceof Error && "code" in error && error.code === "EADDRINUSE") {
     const { address, port } = error as { address?: string; port?: number };
     return { code: EXIT.failed, text: `${address ?? ""}:${port ?? ""} is in use by another program` };

@@ -1,11 +1,9 @@
-import { pino } from "pino";
-
-export type Log = ReturnType<typeof pino>;
+import { type Logger, pino } from "pino";
 
 const LEVELS = ["trace", "debug", "info", "warn", "error", "fatal", "silent"];
 
 /** JSON lines on stderr, since stdout is for what a command was asked for. `LOG_LEVEL` says how much; default info. */
-export function createLog(command: string, env: NodeJS.ProcessEnv): Log {
+export function createLog(command: string, env: NodeJS.ProcessEnv): Logger {
   const level = env.LOG_LEVEL ?? "info";
   const known = LEVELS.includes(level);
   const log = pino(

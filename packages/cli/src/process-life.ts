@@ -1,22 +1,29 @@
 /**
  * How a command that serves ends.
  *
- * Started by hand it ends on SIGINT or SIGTERM. Started by `guidevane up` it has a channel to its parent: then it leaves
+ * Started by hand it ends on SIGINT, SIGTERM or SIGHUP. Started by `guidevane up` it has a channel to its parent: then it leaves
  * the terminal's SIGINT to the parent, ends on SIGTERM, and ends too when the channel closes, which is how it notices a
  * parent that was killed.
  */
-export function untilStopped(): Promise<"SIGINT" | "SIGTERM" | "parent gone"> {
+export function untilStopped(): Promise<StopReason> {
   return new Promise((resolve) => {
-    const isChild = process.send !== undefined;
     process.on("SIGTERM", () => resolve("SIGTERM"));
+    process.on("SIGHUP", () => resolve("SIGHUP"));
     process.on("SIGINT", () => {
-      if (!isChild) resolve("SIGINT");
+      if (!isChild()) resolve("SIGINT");
     });
-    if (!isChild) return;
+    if (!isChild()) return;
     process.on("disconnect", () => resolve("parent gone"));
     if (!process.connected) resolve("parent gone");
   });
 }
+
+/** Whether `guidevane up` started this process. */
+export function isChild(): boolean {
+  return process.send !== undefined;
+}
+
+export type StopReason = "SIGINT" | "SIGTERM" | "SIGHUP" | "parent gone";
 
 /** Tells the parent, where there is one, that this process now does what it was started for. */
 export function tellReady(): void {

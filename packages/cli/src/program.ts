@@ -1,7 +1,10 @@
 import { Command, CommanderError } from "commander";
+import { addControl } from "./command-control.ts";
 import { addDrive } from "./command-drive.ts";
 import { addEmulate } from "./command-emulate.ts";
 import { addFleet } from "./command-fleet.ts";
+import { addGateway } from "./command-gateway.ts";
+import { addUp } from "./command-up.ts";
 import { EXIT, explainFailure } from "./exit-code.ts";
 import { VERSION } from "./version.ts";
 
@@ -26,6 +29,9 @@ export function createProgram(): Command {
     .version(VERSION)
     .showHelpAfterError("(guidevane --help lists the commands)")
     .exitOverride();
+  addUp(program);
+  addControl(program);
+  addGateway(program);
   addEmulate(program);
   addDrive(program);
   addFleet(program);

@@ -1,0 +1,84 @@
+import { type ChildProcess, fork } from "node:child_process";
+import { fileURLToPath } from "node:url";
+import type { ChildMessage } from "./process-life.ts";
+
+export interface Child {
+  readonly name: string;
+  readonly process: ChildProcess;
+  /** Resolves when it does what it was started for; rejects when it ended before. */
+  readonly ready: Promise<void>;
+  readonly ended: Promise<void>;
+}
+
+/**
+ * Children that run this program's own commands and live and die together: when one ends by itself `broken` resolves with
+ * a sentence about it, and `stop` ends all.
+ */
+export class ChildGroup {
+  readonly broken: Promise<string>;
+  readonly #children: Child[] = [];
+  #stopping = false;
+  #break: (why: string) => void = () => {};
+
+  constructor() {
+    this.broken = new Promise((resolve) => {
+      this.#break = resolve;
+    });
+  }
+
+  get pids(): number[] {
+    return this.#children.flatMap((child) => child.process.pid ?? []);
+  }
+
+  /** @param onLine gets each line of the child's stdout; without it stdout is dropped */
+  start(name: string, args: readonly string[], env: NodeJS.ProcessEnv, onLine?: (line: string) => void): Child {
+    const program = fileURLToPath(
+      new URL(import.meta.url.endsWith(".ts") ? "./main.ts" : "./main.js", import.meta.url),
+    );
+    const started = fork(program, args, { env, stdio: ["ignore", onLine ? "pipe" : "ignore", "inherit", "ipc"] });
+    if (onLine !== undefined) readLines(started, onLine);
+    const ended = new Promise<void>((resolve) => {
+      started.once("exit", (code, signal) => {
+        if (!this.#stopping) this.#break(`${name} ended by itself (${signal ?? `exit code ${code}`})`);
+        resolve();
+      });
+      started.once("error", (error) => {
+        this.#break(`${name} can't be started: ${error.message}`);
+        resolve();
+      });
+    });
+    const ready = new Promise<void>((resolve) => {
+      started.on("message", (message: ChildMessage) => {
+        if (message.ready) resolve();
+      });
+    });
+    const child = { name, process: started, ready, ended };
+    this.#children.push(child);
+    return child;
+  }
+
+  /** Ends the children in the order of `first` and then the rest together; whoever is left after `graceMs` is killed. */
+  async stop(graceMs: number, first: readonly string[] = []): Promise<void> {
+    this.#stopping = true;
+    const deadline = setTimeout(() => {
+      for (const child of this.#children) child.process.kill("SIGKILL");
+    }, graceMs);
+    for (const name of first) await end(this.#children.filter((child) => child.name === name));
+    await end(this.#children);
+    clearTimeout(deadline);
+  }
+}
+
+async function end(children: readonly Child[]): Promise<void> {
+  for (const child of children) child.process.kill("SIGTERM");
+  await Promise.all(children.map((child) => child.ended));
+}
+
+function readLines(child: ChildProcess, onLine: (line: string) => void): void {
+  let rest = "";
+  child.stdout!.setEncoding("utf8").on("data", (text: string) => {
+    const lines = (rest + text).split("\n");
+    rest = lines.pop()!;
+    for (const line of lines) onLine(line);
+  });
+}

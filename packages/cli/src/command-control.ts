@@ -1,0 +1,50 @@
+import { startControl } from "@guidevane/control";
+import { openDirectoryStore } from "@guidevane/store";
+import type { Command } from "commander";
+import { adminToken, parseAddress } from "./address.ts";
+import { badUsage } from "./exit-code.ts";
+import { createLog } from "./log.ts";
+import { tellReady, untilStopped } from "./process-life.ts";
+import { readFleet } from "./read-fleet.ts";
+
+interface ControlFlags {
+  fleet: string;
+  admin: string;
+  store: string;
+}
+
+export function addControl(program: Command): void {
+  program
+    .command("control")
+    .description("solve for the fleet's weights every tick and publish them to gateways")
+    .requiredOption("--fleet <file>", "fleet file")
+    .requiredOption(
+      "--admin <host:port>",
+      "where gateways and operators connect; not loopback needs GUIDEVANE_ADMIN_TOKEN",
+    )
+    .requiredOption("--store <dir>", "folder that keeps publications and what operators said")
+    .action((flags: ControlFlags) => control(flags));
+}
+
+async function control(flags: ControlFlags): Promise<void> {
+  const address = parseAddress("--admin", flags.admin);
+  const token = adminToken("--admin", address, process.env);
+  if (/^nats:/.test(flags.store)) badUsage("--store", flags.store, "nats is not supported yet; name a folder");
+  const fleet = await readFleet(flags.fleet);
+  const stopped = untilStopped();
+  const logger = createLog("control", process.env);
+  const running = await startControl({
+    fleet,
+    store: openDirectoryStore({
+      directory: flags.store,
+      onProblem: (error) => logger.warn({ error: error.message }, "the store has a problem"),
+    }),
+    adminHost: address.host,
+    adminPort: address.port,
+    adminToken: token ?? undefined,
+    logger,
+  });
+  tellReady();
+  logger.info({ why: await stopped }, "stopping");
+  await running.stop();
+}

@@ -1,0 +1,64 @@
+import { startGateway } from "@guidevane/gateway";
+import type { Command } from "commander";
+import { adminToken, parseAddress } from "./address.ts";
+import { badUsage } from "./exit-code.ts";
+import { createLog } from "./log.ts";
+import { isChild, tellReady, untilStopped } from "./process-life.ts";
+import { readFleet } from "./read-fleet.ts";
+
+interface GatewayFlags {
+  cluster: string;
+  fleet: string;
+  listen: string;
+  admin: string;
+  control: string;
+  state: string;
+  threads?: string;
+}
+
+export function addGateway(program: Command): void {
+  program
+    .command("gateway")
+    .description("route a cluster's requests to engines by the control plane's weights")
+    .requiredOption("--cluster <name>", "cluster of the fleet file that it belongs to")
+    .requiredOption("--fleet <file>", "fleet file: bootstrap, limits and secrets; snapshots bring the rest")
+    .requiredOption("--listen <host:port>", "where clients connect")
+    .requiredOption("--admin <host:port>", "where operators connect; not loopback needs GUIDEVANE_ADMIN_TOKEN")
+    .requiredOption("--control <url,url>", "admin addresses of the control planes")
+    .requiredOption("--state <dir>", "folder that keeps the last good snapshot")
+    .option("--threads <n>", "request threads (not supported yet)")
+    .action((flags: GatewayFlags) => gateway(flags));
+}
+
+async function gateway(flags: GatewayFlags): Promise<void> {
+  if (flags.threads !== undefined) badUsage("--threads", flags.threads, "is not supported yet");
+  parseAddress("--listen", flags.listen);
+  const token = adminToken("--admin", parseAddress("--admin", flags.admin), process.env);
+  const controlUrls = flags.control.split(",").map((url) => parseUrl("--control", url));
+  const fleet = await readFleet(flags.fleet);
+  if (!fleet.clusters.has(flags.cluster)) badUsage("--cluster", flags.cluster, "is not a cluster of the fleet file");
+  const stopped = untilStopped();
+  const logger = createLog("gateway", process.env);
+  const running = await startGateway({
+    fleet,
+    cluster: flags.cluster,
+    listen: flags.listen,
+    admin: flags.admin,
+    controlUrls,
+    stateDir: flags.state,
+    adminToken: token,
+    logger,
+  });
+  tellReady();
+  logger.info({ why: await stopped }, "stopping");
+  await (isChild() ? running.stop(CHILD_GRACE_MS) : running.stop());
+}
+
+/** `guidevane up` ends everything within five seconds. */
+const CHILD_GRACE_MS = 1500;
+
+function parseUrl(flag: string, text: string): string {
+  const url = URL.canParse(text) ? new URL(text) : null;
+  if (url === null || !/^https?:$/.test(url.protocol)) badUsage(flag, text, "must be an http or https URL");
+  return text.replace(/\/+$/, "");
+}

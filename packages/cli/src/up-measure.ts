@@ -1,0 +1,133 @@
+import { type ClusterSnapshot, type Fleet, parseClusterSnapshot } from "@guidevane/core";
+import type { DriveReport } from "@guidevane/simulator";
+
+/** Where one cell's traffic goes: what was planned beside what was measured. */
+export interface CellTraffic {
+  readonly cluster: string;
+  readonly class: string;
+  readonly demandRps: number;
+  /** By engine id: the weight, and the share of whole answers; null where nothing was driven. */
+  readonly engines: ReadonlyMap<string, { readonly weight: number; readonly share: number | null }>;
+  readonly meanMs: number | null;
+  readonly failures: Readonly<Record<string, number>>;
+}
+
+/** What `up` prints when traffic has settled on the weights. */
+export interface UpMeasure {
+  readonly version: number;
+  readonly cells: readonly CellTraffic[];
+  /** Means over the seconds measured. `gap` is the certificate's, relative. */
+  readonly expectedMs: number;
+  readonly gap: number;
+  /** Of all whole answers, round trips included; null where nothing was driven. */
+  readonly measuredMs: number | null;
+  readonly answered: number;
+  readonly failed: number;
+  readonly seconds: number;
+}
+
+/** Collects snapshots and drive reports, second by second, and averages both over the same time. */
+export class UpMeasurement {
+  readonly #fleet: Fleet;
+  readonly #snapshots: ReadonlyMap<string, ClusterSnapshot>[] = [];
+  readonly #reports: DriveReport[] = [];
+
+  constructor(fleet: Fleet) {
+    this.#fleet = fleet;
+  }
+
+  addSnapshots(byCluster: ReadonlyMap<string, ClusterSnapshot>): void {
+    this.#snapshots.push(byCluster);
+  }
+
+  addReport(report: DriveReport): void {
+    this.#reports.push(report);
+  }
+
+  get seconds(): number {
+    return this.#reports.reduce((sum, report) => sum + report.elapsedMs, 0) / 1000;
+  }
+
+  result(): UpMeasure {
+    const newest = [...this.#snapshots.at(-1)!.values()][0]!;
+    const certificates = this.#snapshots.map((each) => [...each.values()][0]!.certificate);
+    const driven = this.#reports.flatMap((report) => report.cells);
+    const answered = sum(driven, (cell) => cell.answered);
+    const latencyMs = sum(driven, (cell) => (cell.meanMs ?? 0) * cell.answered);
+    return {
+      version: newest.version,
+      cells: [...this.#fleet.clusters.keys()].flatMap((cluster) => this.#traffic(cluster)),
+      expectedMs: mean(certificates.map((each) => each.expectedLatencyMs)),
+      gap: mean(certificates.map((each) => each.gap)),
+      measuredMs: answered === 0 ? null : latencyMs / answered,
+      answered,
+      failed: sum(driven, (cell) => Object.values(cell.failures).reduce((total, count) => total + count, 0)),
+      seconds: this.seconds,
+    };
+  }
+
+  #traffic(cluster: string): CellTraffic[] {
+    const newest = this.#snapshots.at(-1)!.get(cluster);
+    return (newest?.cells ?? []).map((cell) => {
+      const driven = this.#reports
+        .flatMap((report) => report.cells)
+        .filter((each) => each.cluster === cluster && each.class === cell.class);
+      const answered = sum(driven, (each) => each.answered);
+      const weights = this.#snapshots.map((each) => weightsOf(each.get(cluster), cell.class));
+      const engines = new Map(
+        cell.engines.map((id) => {
+          const weight = mean(weights.map((each) => each.get(id) ?? 0));
+          const share = answered === 0 ? null : sum(driven, (each) => each.engines[id] ?? 0) / answered;
+          return [id, { weight, share }] as const;
+        }),
+      );
+      return {
+        cluster,
+        class: cell.class,
+        demandRps: cell.demandRps,
+        engines,
+        meanMs: answered === 0 ? null : sum(driven, (each) => (each.meanMs ?? 0) * each.answered) / answered,
+        failures: mergeCounts(driven.map((each) => each.failures)),
+      };
+    });
+  }
+}
+
+/** Every cluster's present snapshot, or null while there is none. Rejects when the control plane can't be reached. */
+export async function fetchSnapshots(
+  controlUrl: string,
+  clusters: Iterable<string>,
+  token: string | undefined,
+): Promise<Map<string, ClusterSnapshot> | null> {
+  const found = new Map<string, ClusterSnapshot>();
+  const headers = token === undefined ? {} : { authorization: `Bearer ${token}` };
+  for (const cluster of clusters) {
+    const response = await fetch(`${controlUrl}/v1/snapshot?cluster=${encodeURIComponent(cluster)}`, { headers });
+    const text = await response.text();
+    if (response.status === 503) return null;
+    if (response.status !== 200) throw new Error(`${controlUrl}/v1/snapshot: http ${response.status} ${text}`);
+    found.set(cluster, parseClusterSnapshot(text, `snapshot of ${cluster}`));
+  }
+  return found;
+}
+
+function weightsOf(snapshot: ClusterSnapshot | undefined, requestClass: string): Map<string, number> {
+  const cell = snapshot?.cells.find((each) => each.class === requestClass);
+  return new Map(cell?.engines.map((id, index) => [id, cell.weights[index]!]));
+}
+
+function mergeCounts(all: readonly Readonly<Record<string, number>>[]): Record<string, number> {
+  const merged: Record<string, number> = {};
+  for (const counts of all) {
+    for (const [key, count] of Object.entries(counts)) merged[key] = (merged[key] ?? 0) + count;
+  }
+  return merged;
+}
+
+function sum<Item>(items: readonly Item[], of: (item: Item) => number): number {
+  return items.reduce((total, item) => total + of(item), 0);
+}
+
+function mean(values: readonly number[]): number {
+  return values.reduce((total, value) => total + value, 0) / values.length;
+}
