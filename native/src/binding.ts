@@ -19,7 +19,38 @@ export interface NativeBinding {
     slope: Float64Array,
     curvature: Float64Array,
   ): void;
+  /**
+   * Reads a routing table's columns (selector: `Columns`), once for the process, and gives this thread's function to
+   * route by it. Throws on columns that point outside themselves or outside the shared state.
+   *
+   * @param engines state words, over a SharedArrayBuffer; its length is the number of engine slots
+   * @param inFlight rows of as many counts, over a SharedArrayBuffer
+   */
+  loadRouter(
+    words: Uint32Array,
+    numbers: Float64Array,
+    ring: Uint16Array,
+    names: Uint8Array,
+    engines: Uint32Array,
+    inFlight: Uint32Array,
+  ): RouteFunction;
+  /** This thread's function to route by a table that another thread loaded; null once nobody holds that table. */
+  attachRouter(tableId: number, engines: Uint32Array, inFlight: Uint32Array): RouteFunction | null;
+  /** How many tables this process holds. */
+  tablesHeld(): number;
+}
+
+/**
+ * One request by one table, in one crossing (selector: `Router.route`). Neither allocates nor waits; throws on arguments
+ * of another type or too short. The arrays must not be over memory that another thread writes to.
+ *
+ * @returns a `ROUTE_STATUS` of the selector, or 255 for a body that its scan leaves to `JSON.parse`
+ */
+export interface RouteFunction {
+  (headWords: Uint32Array, headBytes: Uint8Array, body: Uint8Array, out: Uint32Array): number;
+  /** For `attachRouter` on another thread. The table lives as long as a function of any thread does. */
+  readonly tableId: number;
 }
 
 /** Rises with `native/crates/addon/src/cold.rs` when a name, an argument or a meaning changes. */
-export const ABI = 1;
+export const ABI = 2;

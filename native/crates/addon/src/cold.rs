@@ -1,11 +1,17 @@
 //! Calls that are not on the request path: macros, checked arguments, unwinds caught.
 
+use std::sync::Arc;
+
 use guidevane_core::curve::{self, CurveSet, CurveValues};
+use guidevane_core::table::{Columns, Table};
 use napi::{Error, Result, Status};
 use napi_derive::napi;
 
+use crate::raw::{RouteFunction, SharedWords};
+use crate::tables;
+
 /// Rises when a name, an argument or a meaning of this binding changes; the loader refuses any other.
-const ABI: u32 = 1;
+const ABI: u32 = 2;
 
 /// The macro takes a mutable slice only behind a name of its own.
 pub type OutF64<'a> = &'a mut [f64];
@@ -33,4 +39,42 @@ pub fn evaluate_curves(
     let curves = CurveSet { capacity_wps, knot_start, knot_rho, knot_ms, headroom, headroom_ms };
     curve::evaluate(&curves, load_wps, &mut CurveValues { value, slope, curvature })
         .map_err(|bad| Error::new(Status::InvalidArg, bad.0))
+}
+
+/// Reads a table's columns, once for the process, and gives this thread's function to route by it.
+#[napi(catch_unwind, ts_return_type = "RouteFunction")]
+pub fn load_router(
+    words: &[u32],
+    numbers: &[f64],
+    ring: &[u16],
+    names: &[u8],
+    #[napi(ts_arg_type = "Uint32Array")] engines: SharedWords,
+    #[napi(ts_arg_type = "Uint32Array")] in_flight: SharedWords,
+) -> Result<RouteFunction> {
+    let columns = Columns { words, numbers, ring, names };
+    let cell_rows = in_flight.len() / engines.len();
+    let table = Table::read(&columns, engines.len(), cell_rows).map_err(|bad| Error::new(Status::InvalidArg, bad))?;
+    let table = Arc::new(table);
+    let id = tables::register(&table);
+    Ok(RouteFunction::new(table, id, engines, in_flight))
+}
+
+/// This thread's function to route by a table that another thread loaded; null once nobody holds that table.
+#[napi(catch_unwind, ts_return_type = "RouteFunction | null")]
+pub fn attach_router(
+    table_id: u32,
+    #[napi(ts_arg_type = "Uint32Array")] engines: SharedWords,
+    #[napi(ts_arg_type = "Uint32Array")] in_flight: SharedWords,
+) -> Result<Option<RouteFunction>> {
+    let Some(table) = tables::find(table_id) else { return Ok(None) };
+    if engines.len() != table.engine_slots || in_flight.len() / engines.len() != table.cell_rows {
+        return Err(Error::new(Status::InvalidArg, "the shared state has other sizes than the table was loaded with"));
+    }
+    Ok(Some(RouteFunction::new(table, table_id, engines, in_flight)))
+}
+
+/// How many tables this process holds: a gauge, and what shows that none leaks.
+#[napi(catch_unwind)]
+pub fn tables_held() -> u32 {
+    tables::held()
 }

@@ -3,3 +3,5 @@
 //! `#[napi]` functions, each catching unwinds; the hot one is a hand-written callback in `raw.rs`, the only unsafe code.
 
 mod cold;
+mod raw;
+mod tables;

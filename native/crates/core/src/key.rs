@@ -1,0 +1,100 @@
+//! The key of a request. The twin of `packages/selector/src/key.ts`.
+
+use crate::draw::keyless_hash;
+use crate::scan::{Facts, Span};
+use crate::seam::{KeySource, head, path};
+use crate::xxh32::xxh32;
+
+/// Bytes of a chat's system part, and again of its first user message, that are its key.
+const CHAT_KEY_BYTES: usize = 4096;
+/// Bytes of a raw prompt or an embedding's input that are its key.
+const PROMPT_KEY_BYTES: usize = 1024;
+
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub struct Key {
+    pub source: KeySource,
+    /// The same bytes with two seeds: the first gives the slot, the second every later draw.
+    pub hash: u32,
+    pub hash2: u32,
+}
+
+/// First found: session header, `prompt_cache_key`, `conversation`, `metadata.session_id`, the prompt. A tenant's hash is
+/// the seed, so that one key of two tenants is two.
+///
+/// The key of a chat is the raw content of the system and developer messages that stand before the first user message,
+/// and of that one: it stays as turns are appended, and conversations that share a system prompt, however long, spread.
+/// The pieces are hashed in a chain, each hash the seed of the next, so that nothing is copied.
+///
+/// `count` differs from call to call; it spreads requests without a key.
+pub fn find_key(head_words: &[u32; head::WORDS], head_bytes: &[u8], body: &[u8], facts: &Facts, count: u32) -> Key {
+    let seed = head_words[head::TENANT];
+    let start = Chain { hash: seed, hash2: seed.wrapping_add(1) };
+    let header = &head_bytes[..head_bytes.len().min(head_words[head::SESSION_KEY_BYTES] as usize)];
+    if !header.is_empty() {
+        return start.then(header).key(KeySource::Header);
+    }
+    for (span, source) in [
+        (facts.cache_key, KeySource::PromptCacheKey),
+        (facts.conversation, KeySource::Conversation),
+        (facts.session, KeySource::SessionId),
+    ] {
+        if !span.is_empty() {
+            return start.then(&body[span.start..span.end]).key(source);
+        }
+    }
+    let prompt = match head_words[head::PATH] {
+        path::CHAT => chat_chain(start, body, facts),
+        path::EMBEDDINGS => raw_chain(start, body, facts.input),
+        _ => raw_chain(start, body, facts.prompt),
+    };
+    match prompt {
+        Some(chain) => chain.key(KeySource::Prompt),
+        None => Key {
+            source: KeySource::None,
+            hash: keyless_hash(count, start.hash),
+            hash2: keyless_hash(count, start.hash2),
+        },
+    }
+}
+
+#[derive(Clone, Copy)]
+struct Chain {
+    hash: u32,
+    hash2: u32,
+}
+
+impl Chain {
+    fn then(self, bytes: &[u8]) -> Self {
+        Self { hash: xxh32(bytes, self.hash), hash2: xxh32(bytes, self.hash2) }
+    }
+
+    fn key(self, source: KeySource) -> Key {
+        Key { source, hash: self.hash, hash2: self.hash2 }
+    }
+}
+
+fn raw_chain(start: Chain, body: &[u8], span: Span) -> Option<Chain> {
+    let end = span.end.min(span.start + PROMPT_KEY_BYTES);
+    (end > span.start).then(|| start.then(&body[span.start..end]))
+}
+
+/// `None` where there is no message to make a key of.
+fn chat_chain(start: Chain, body: &[u8], facts: &Facts) -> Option<Chain> {
+    let mut chain = start;
+    let mut left = CHAT_KEY_BYTES;
+    for span in &facts.pieces[..facts.piece_count] {
+        if left == 0 {
+            break;
+        }
+        let end = span.end.min(span.start + left);
+        chain = chain.then(&body[span.start..end]);
+        left -= end - span.start;
+    }
+    let end = facts.user.end.min(facts.user.start + CHAT_KEY_BYTES);
+    if end > facts.user.start {
+        chain = chain.then(&body[facts.user.start..end]);
+    } else if facts.piece_count == 0 {
+        return None;
+    }
+    Some(chain)
+}
