@@ -71,6 +71,12 @@ export function marginalAt({ pieces }: EngineCost, loadWps: number): number {
   return piece === undefined ? 0 : piece.slopeMs + piece.bend * (loadWps - piece.fromWps);
 }
 
+/** φ′(y) from the left, ms per unit of work; at 0 −∞: no price is too low for an idle engine. */
+export function leftMarginalAt({ pieces }: EngineCost, loadWps: number): number {
+  const piece = pieces.findLast(({ fromWps }) => fromWps < loadWps);
+  return piece === undefined ? Number.NEGATIVE_INFINITY : piece.slopeMs + piece.bend * (loadWps - piece.fromWps);
+}
+
 /** φ*(w) = max of w·y − φ(y) over 0 ≤ y ≤ U, ms per second, and the load that attains it. */
 export function conjugate({ pieces, capacityWps }: EngineCost, priceMs: number): { valueMs: number; loadWps: number } {
   let loadWps = 0;

@@ -1,0 +1,104 @@
+import type { Found, Group, LpFleet } from "./lp-fleet.ts";
+import { atLeastIdle } from "./lp-price.ts";
+import { fillOrder, leafOrder, levelLoads, type Start } from "./lp-start.ts";
+import type { Problem } from "./problem.ts";
+
+/** What one pass of the programme offers: breakpoints, corners of the shed price, arcs, and where to start. */
+export interface Grid {
+  readonly pass: number;
+  /** Breakpoints per group, rising, work units/s; without 0. */
+  readonly loads: readonly (readonly number[])[];
+  /** Per cell: steps served (of `shedSteps`) whose corners are on the grid; null = shedding is priced flat. */
+  readonly served: readonly (readonly number[])[] | null;
+  /** Per cell: numbers of the arcs worth offering. */
+  readonly offered: readonly ReadonlySet<number>[];
+  readonly start: Start;
+}
+
+/** The first grid is an engine's reach in so many parts; each pass's fine steps are `SHRINK` times smaller. */
+const FIRST_PARTS = 8;
+const SHRINK = 4;
+/** Fine steps to each side of the load found; `SHRINK` of them cover one step of the pass before. */
+const WINDOW = 5;
+/** Breakpoints closer than this part of the reach would make the programme's rows dependent. */
+export const CLOSEST = 1e-6;
+/** Arcs offered per cell besides those in use: the bound, taken over all arcs, shows if one was missing. */
+const OFFERED = 8;
+/** Up to so many cells all corners of the shed price are on the grid; beyond, one in `COARSE_STEPS` and those near. */
+const FEW_CELLS = 16;
+const COARSE_STEPS = 5;
+
+export function startGrid(fleet: LpFleet): Grid {
+  const { problem } = fleet;
+  const level = levelLoads(fleet);
+  const capacity = fleet.groups.reduce((sum, group) => sum + group.reachWps, 0);
+  const demand = problem.demandWps.reduce((sum, each) => sum + each, 0);
+  // Even where there is room in all, a part of the fleet may have to shed: then the first pass shows it.
+  const servedPart = demand > capacity ? capacity / demand : null;
+  return {
+    pass: 0,
+    loads: fleet.groups.map((group, index) => coarseLoads(group, [level.loadWps[index]!])),
+    served: servedPart === null ? null : corners(problem, () => servedPart),
+    offered: offerArcs(fleet, level.marginalMs, null),
+    start: { loadWps: level.loadWps, order: fillOrder(fleet, level), servedPart: () => servedPart ?? 1 },
+  };
+}
+
+export function refineGrid(fleet: LpFleet, grid: Grid, found: Found): Grid {
+  const { problem } = fleet;
+  const pass = grid.pass + 1;
+  const servedPart = (cell: number) => {
+    const demand = problem.demandWps[cell]!;
+    return demand > 0 ? 1 - found.flows.shedWps[cell]! / demand : 1;
+  };
+  const shedding = grid.served !== null || found.flows.shedWps.some((shed) => shed > 0);
+  return {
+    pass,
+    loads: fleet.groups.map((group, index) => {
+      const step = group.reachWps / (FIRST_PARTS * SHRINK ** pass);
+      const at = found.groupLoadWps[index]!;
+      return coarseLoads(
+        group,
+        Array.from({ length: 2 * WINDOW + 1 }, (_, i) => at + (i - WINDOW) * step),
+      );
+    }),
+    served: shedding ? corners(problem, servedPart) : null,
+    offered: offerArcs(
+      fleet,
+      fleet.groups.map((group, index) => atLeastIdle(group, found.groupPriceMs[index]!)),
+      found,
+    ),
+    start: { loadWps: found.groupLoadWps, order: leafOrder(fleet, found), servedPart },
+  };
+}
+
+function coarseLoads({ cost, engines, reachWps }: Group, more: readonly number[]): number[] {
+  const kinks = cost.pieces.map((piece) => piece.fromWps * engines.length);
+  const even = Array.from({ length: FIRST_PARTS }, (_, part) => (reachWps * (part + 1)) / FIRST_PARTS);
+  const inside = [...kinks, ...even, ...more].filter((load) => load > CLOSEST * reachWps && load < reachWps);
+  const kept: number[] = [];
+  for (const load of inside.sort((a, b) => a - b)) if (load - (kept.at(-1) ?? 0) > CLOSEST * reachWps) kept.push(load);
+  while (kept.length > 0 && reachWps - kept.at(-1)! <= CLOSEST * reachWps) kept.pop();
+  if (reachWps > 0) kept.push(reachWps);
+  return kept;
+}
+
+function corners(problem: Problem, servedPart: (cell: number) => number): readonly (readonly number[])[] | null {
+  const { shedSteps: steps, shedStepMs } = problem;
+  if (steps <= 0 || shedStepMs === 0) return null;
+  const all = Array.from({ length: steps }, (_, step) => step + 1);
+  return Array.from(problem.demandWps, (_, cell) => {
+    if (problem.demandWps.length <= FEW_CELLS) return all;
+    const at = servedPart(cell) * steps;
+    return all.filter((step) => step % COARSE_STEPS === 0 || step === steps || Math.abs(step - at) < 2);
+  });
+}
+
+function offerArcs(fleet: LpFleet, groupPriceMs: ArrayLike<number>, found: Found | null): ReadonlySet<number>[] {
+  return fleet.arcs.map((arcs, cell) => {
+    const priced = arcs.map(({ group, costMs }, at) => ({ at, ms: costMs + groupPriceMs[group]! }));
+    priced.sort((a, b) => a.ms - b.ms || a.at - b.at);
+    const used = arcs.flatMap((_, at) => (found !== null && found.folded[cell]![at]! > 0 ? [at] : []));
+    return new Set([...priced.slice(0, OFFERED).map(({ at }) => at), ...used]);
+  });
+}
