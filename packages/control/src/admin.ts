@@ -1,0 +1,151 @@
+import { createServer, type IncomingMessage, type Server, type ServerResponse } from "node:http";
+import { GuidevaneError, parseDemandReport, problem, showProblem } from "@guidevane/core";
+import { admit, type Guard } from "./admin-guard.ts";
+import { AdminError, readJson, sendError, sendJson } from "./admin-http.ts";
+import { serveSnapshot } from "./admin-snapshot.ts";
+import type { Control } from "./control.ts";
+import { engineAnswers } from "./engine-answers.ts";
+
+/** The admin API (CONTRACT: admin answers) and the page for an operator. */
+export function createAdminServer(control: Control, guard: Guard, page: AdminPage): Server {
+  return createServer((request, response) => {
+    answer(control, guard, page, request, response).catch((error: unknown) => sendError(response, error));
+  });
+}
+
+/** The page served at `/`, with the policy that lets a browser run nothing else. */
+export interface AdminPage {
+  readonly html: string;
+  readonly contentSecurityPolicy: string;
+}
+
+async function answer(
+  control: Control,
+  guard: Guard,
+  page: AdminPage,
+  request: IncomingMessage,
+  response: ServerResponse,
+): Promise<void> {
+  const url = new URL(request.url ?? "/", "http://control");
+  const path = url.pathname;
+  admit(request, path, guard);
+
+  const engine = /^\/v1\/engines\/([^/]+)\/(drain|out)$/.exec(path);
+  if (engine !== null) {
+    only(request, "POST");
+    return setAdmin(
+      control,
+      decodeURIComponent(engine[1]!),
+      engine[2] === "drain" ? "draining" : "out",
+      request,
+      response,
+    );
+  }
+  switch (path) {
+    case "/v1/snapshot":
+      only(request, "GET");
+      return serveSnapshot(control, clusterOf(control, url), url, request, response);
+    case "/v1/feed":
+      only(request, "GET");
+      return openFeed(control, clusterOf(control, url), response);
+    case "/v1/engines":
+      only(request, "GET");
+      return sendJson(response, 200, engineAnswers(control));
+    case "/v1/clusters":
+      only(request, "GET");
+      return sendJson(response, 200, clusterAnswers(control));
+    case "/v1/demand":
+      only(request, "POST");
+      return takeDemand(control, request, response);
+    case "/metrics":
+      only(request, "GET");
+      response.writeHead(200, { "content-type": control.metrics.registry.contentType });
+      response.end(await control.metrics.registry.metrics());
+      return;
+    case "/healthz":
+      only(request, "GET");
+      return sendJson(response, 200, { status: "ok" });
+    case "/readyz":
+      only(request, "GET");
+      return control.published.current === null
+        ? sendJson(response, 503, { status: "no snapshot yet" })
+        : sendJson(response, 200, { status: "ok", version: control.published.current.version });
+    case "/":
+      only(request, "GET");
+      response.writeHead(200, {
+        "content-type": "text/html; charset=utf-8",
+        "content-security-policy": page.contentSecurityPolicy,
+        "x-content-type-options": "nosniff",
+        "referrer-policy": "no-referrer",
+        "cache-control": "no-store",
+      });
+      response.end(page.html);
+      return;
+    default:
+      throw new AdminError(404, "not_found", `no ${path} here`);
+  }
+}
+
+/** The fleet's clusters with their live gateways; the page needs their names. */
+function clusterAnswers({ fleet, levels, clock }: Control): { name: string; region: string; gateways: number }[] {
+  return [...fleet.clusters.values()].map(({ name, region }) => ({
+    name,
+    region,
+    gateways: levels.live(name, clock.nowMs()),
+  }));
+}
+
+function openFeed(control: Control, cluster: string, response: ServerResponse): void {
+  control.feed.open(cluster, response, control.presentState(cluster));
+}
+
+async function takeDemand(control: Control, request: IncomingMessage, response: ServerResponse): Promise<void> {
+  const data = await readJson(request);
+  const report = parseReport(data);
+  if (!control.fleet.clusters.has(report.cluster))
+    throw new AdminError(
+      400,
+      "bad_demand",
+      showProblem(problem("unknown_name", "cluster", report.cluster, "is not a cluster of the fleet file")),
+    );
+  sendJson(response, 200, { gateways: control.report(report) });
+}
+
+function parseReport(data: unknown): ReturnType<typeof parseDemandReport> {
+  try {
+    return parseDemandReport(data);
+  } catch (error) {
+    if (GuidevaneError.is(error)) throw new AdminError(400, error.code, error.message);
+    throw error;
+  }
+}
+
+async function setAdmin(
+  control: Control,
+  id: string,
+  word: "draining" | "out",
+  request: IncomingMessage,
+  response: ServerResponse,
+): Promise<void> {
+  const data = await readJson(request);
+  const on = typeof data === "object" && data !== null && "on" in data ? data.on : undefined;
+  if (typeof on !== "boolean")
+    throw new AdminError(400, "bad_request", 'the body must be {"on": true} or {"on": false}');
+  const adminState = await control.setAdmin(id, word, on);
+  if (adminState === null) throw new AdminError(404, "unknown_engine", `no engine ${JSON.stringify(id)} in the fleet`);
+  sendJson(response, 200, { id, adminState });
+}
+
+function clusterOf(control: Control, url: URL): string {
+  const cluster = url.searchParams.get("cluster");
+  if (cluster === null) throw new AdminError(400, "bad_request", "the query must name a cluster: ?cluster=NAME");
+  if (!control.fleet.clusters.has(cluster))
+    throw new AdminError(404, "unknown_cluster", `no cluster ${JSON.stringify(cluster)} in the fleet`);
+  return cluster;
+}
+
+function only(request: IncomingMessage, method: "GET" | "POST"): void {
+  const asked = request.method === "HEAD" ? "GET" : request.method;
+  if (asked !== method)
+    throw new AdminError(405, "method_not_allowed", `${request.method} is not offered here`, method);
+}

@@ -1,0 +1,222 @@
+import {
+  type AdminState,
+  type Clock,
+  type ClusterSnapshot,
+  type DemandReport,
+  type FeedEvent,
+  type Fleet,
+  type OperatorState,
+  type Publication,
+  type Random,
+  type Store,
+  type StoredPublication,
+  snapshotTag,
+} from "@guidevane/core";
+import { DemandLevels } from "@guidevane/signals";
+import { Collector } from "./collect.ts";
+import type { Prober } from "./engine-probe.ts";
+import { type EngineState, engineState } from "./engine-state.ts";
+import { Feed } from "./feed.ts";
+import { ConditionLog, type ControlLogger } from "./log.ts";
+import { ControlMetrics } from "./metrics.ts";
+import { Published } from "./published.ts";
+import type { Solver } from "./solver-pool.ts";
+import { tick } from "./tick.ts";
+import { TickLoop } from "./tick-loop.ts";
+
+/** What is wrong with a publication, a sentence each; none = gateways may route by it. */
+export type Verify = (publication: Publication, previous: StoredPublication | null) => readonly string[];
+
+export interface ControlParts {
+  readonly fleet: Fleet;
+  readonly store: Store;
+  readonly solver: Solver;
+  readonly verify: Verify;
+  readonly prober: Prober;
+  readonly clock: Clock;
+  readonly random: Random;
+  readonly logger: ControlLogger;
+}
+
+/** How often the feed repeats what the collector knows. */
+const SIGNALS_FEED_MS = 1000;
+
+/** The control plane without its sockets: what it knows, its loops, and what an operator may say to it. */
+export class Control {
+  readonly fleet: Fleet;
+  readonly store: Store;
+  readonly solver: Solver;
+  readonly verify: Verify;
+  readonly clock: Clock;
+  readonly levels = new DemandLevels();
+  readonly published = new Published();
+  readonly metrics = new ControlMetrics();
+  readonly feed: Feed;
+  readonly #prober: Prober;
+  readonly #collector: Collector;
+  readonly #loop: TickLoop;
+  readonly #logger: ControlLogger;
+  readonly #conditions: ConditionLog;
+  #operator: OperatorState = { engines: {} };
+  /** Writes of the operator's state, one after another: two at once could keep the older. */
+  #operatorWrites: Promise<void> = Promise.resolve();
+  #liveGateways = new Map<string, number>();
+  #cancelSignals = () => {};
+  #stopped = false;
+
+  constructor(parts: ControlParts) {
+    this.fleet = parts.fleet;
+    this.store = parts.store;
+    this.solver = parts.solver;
+    this.verify = parts.verify;
+    this.clock = parts.clock;
+    this.#prober = parts.prober;
+    this.#logger = parts.logger;
+    this.#conditions = new ConditionLog(parts.logger);
+    this.feed = new Feed(parts.clock);
+    this.#loop = new TickLoop(parts.clock, parts.fleet.policy.tickMs, () => this.#tick());
+    this.#collector = new Collector({
+      fleet: parts.fleet,
+      prober: parts.prober,
+      clock: parts.clock,
+      random: parts.random,
+      onChange: (id) => this.#engineChanged(id),
+      onScrape: (id, result, message) => {
+        this.metrics.scraped(id, result);
+        if (result === "ok") this.#conditions.ends(`metrics of ${id}`, "metrics are read again");
+        else this.#conditions.begins(`metrics of ${id}`, result, `metrics can't be read: ${message}`, { engine: id });
+      },
+    });
+  }
+
+  /** Reads what is stored, asks the engines once, then ticks. @throws GuidevaneError `store_unreadable` */
+  async start(): Promise<void> {
+    this.#operator = await this.store.getOperator();
+    const stored = await this.store.get();
+    if (stored !== null) await this.published.replace(stored);
+    await this.#collector.start();
+    if (this.#stopped) return;
+    this.#loop.start();
+    this.#sendSignals();
+  }
+
+  async stop(): Promise<void> {
+    this.#stopped = true;
+    this.#cancelSignals();
+    this.#collector.stop();
+    this.feed.close();
+    await Promise.all([this.solver.close(), this.#prober.close()]);
+    await this.#loop.stop();
+    await this.#operatorWrites;
+  }
+
+  get stopped(): boolean {
+    return this.#stopped;
+  }
+
+  /** Every engine of the fleet as it is known now. */
+  engineStates(): ReadonlyMap<string, EngineState> {
+    const nowMs = this.clock.nowMs();
+    const states = new Map<string, EngineState>();
+    for (const engine of this.fleet.engines.values()) {
+      const observation = this.#collector.of(engine.id)!;
+      states.set(engine.id, engineState(engine, observation, this.levels.evidence(engine.id, nowMs), this.#operator));
+    }
+    return states;
+  }
+
+  /** Takes a gateway's report in; gives the live gateways of its cluster. */
+  report(report: DemandReport): number {
+    const nowMs = this.clock.nowMs();
+    this.levels.add(report, nowMs);
+    const live = this.levels.live(report.cluster, nowMs);
+    if (this.#liveGateways.get(report.cluster) !== live) {
+      this.#liveGateways.set(report.cluster, live);
+      this.feed.send({ event: "gateways", data: { gateways: live } }, report.cluster);
+    }
+    return live;
+  }
+
+  /**
+   * Sets or lifts an operator's word on an engine: stored first, then told to the gateways, then planned with. Lifting one
+   * word leaves the other; null where the engine is not known.
+   */
+  async setAdmin(id: string, word: "draining" | "out", on: boolean): Promise<AdminState | null> {
+    const engine = this.fleet.engines.get(id);
+    if (engine === undefined) return null;
+    const write = this.#operatorWrites.then(async () => {
+      const engines = { ...this.#operator.engines };
+      if (on) engines[id] = word;
+      else if (engines[id] === word) delete engines[id];
+      const next: OperatorState = { engines };
+      await this.store.putOperator(next);
+      this.#operator = next;
+    });
+    this.#operatorWrites = write.catch(() => {});
+    await write;
+    this.#logger.info({ engine: id, word, on }, `operator: ${word} ${on ? "on" : "off"}`);
+    this.feed.send(this.#enginesEvent());
+    this.#loop.hurry();
+    return this.#operator.engines[id] ?? engine.adminState;
+  }
+
+  /** What a reader of the feed must know when it comes. */
+  presentState(cluster: string): FeedEvent[] {
+    const events: FeedEvent[] = [];
+    const stored = this.published.current;
+    if (stored !== null) events.push({ event: "snapshot", data: { tag: snapshotTag(stored) } });
+    events.push(this.#signalsEvent(), this.#enginesEvent());
+    events.push({ event: "gateways", data: { gateways: this.levels.live(cluster, this.clock.nowMs()) } });
+    return events;
+  }
+
+  snapshotOf(cluster: string): ClusterSnapshot | undefined {
+    return this.published.current?.clusters.get(cluster);
+  }
+
+  async #tick(): Promise<void> {
+    if (this.#stopped) return;
+    try {
+      const result = await tick(this);
+      if (result.kind === "published") {
+        this.#conditions.ends("tick", "ticks publish again");
+        this.feed.send({ event: "snapshot", data: { tag: snapshotTag(result.stored) } });
+      } else if (!this.#stopped) {
+        this.metrics.publishTotal.inc({ result: result.result });
+        const kept = this.published.current?.version ?? null;
+        this.#conditions.begins("tick", `${result.result} ${result.cause}`, result.message, { kept });
+      }
+    } catch (error) {
+      // Every failure that a tick expects is a result; what is thrown is a fault of this program, and must not end it.
+      this.metrics.publishTotal.inc({ result: "failed" });
+      this.#conditions.begins("tick", "thrown", `the tick failed: ${String(error)}`, { err: error });
+    }
+  }
+
+  /** An engine lost or gained should not wait for the next tick. */
+  #engineChanged(id: string): void {
+    const state = this.engineStates().get(id)!;
+    this.#logger.info({ engine: id, health: state.health, ready: state.readyReplicas }, `engine is ${state.health}`);
+    this.feed.send(this.#signalsEvent());
+    this.#loop.hurry();
+  }
+
+  #sendSignals(): void {
+    this.feed.send(this.#signalsEvent());
+    this.metrics.signals(this.fleet, this.engineStates());
+    this.#cancelSignals = this.clock.after(SIGNALS_FEED_MS, () => this.#sendSignals());
+  }
+
+  #signalsEvent(): FeedEvent {
+    const engines = [...this.engineStates()].map(([id, { observation }]) => [id, observation.signals]);
+    return { event: "signals", data: { engines: Object.fromEntries(engines) } };
+  }
+
+  /** Engines that are not simply active, by the operator or by the fleet file. */
+  #enginesEvent(): FeedEvent {
+    const engines = [...this.fleet.engines.values()]
+      .map(({ id, adminState }) => [id, this.#operator.engines[id] ?? adminState] as const)
+      .filter(([, state]) => state !== "active");
+    return { event: "engines", data: { engines: Object.fromEntries(engines) } };
+  }
+}

@@ -1,0 +1,83 @@
+import { GuidevaneError, type StoredPublication } from "@guidevane/core";
+import type { Plan, PlanInputs } from "@guidevane/optimizer";
+import type { Control } from "./control.ts";
+import { demandOf } from "./demand.ts";
+import type { PublishResult } from "./metrics.ts";
+import { keysMoved } from "./published.ts";
+
+/**
+ * The weight path, once: load what is known, solve for the weights, verify the answer, publish it. Whatever fails, the
+ * last good publication stays the one that is served.
+ */
+export async function tick(control: Control): Promise<TickResult> {
+  const previous = control.published.current;
+  const inputs = loadInputs(control, previous);
+
+  const outcome = await control.solver.solve(inputs, previous, control.fleet.policy.solveMs);
+  if (outcome.kind !== "plan") return failed("solve-failed", outcome.kind, `the solve failed: ${outcome.message}`);
+  const { plan } = outcome;
+  control.metrics.solveSeconds.observe({ solver: plan.solver }, plan.solveMs / 1000);
+  if (plan.publication === null) return failed("solve-failed", plan.status, `no plan: ${plan.status}: ${plan.message}`);
+
+  const faults = control.verify(plan.publication, previous);
+  if (faults.length > 0)
+    return failed("verify-failed", "refused", `the plan was refused: ${faults.slice(0, 3).join("; ")}`);
+
+  if (control.stopped) return failed("store-failed", "stopped", "stopped before it could publish");
+  try {
+    const stored = await control.store.put(plan.publication, previous?.version ?? 0);
+    control.metrics.published(stored, previous === null ? null : keysMoved(previous, stored));
+    await control.published.replace(stored);
+    return { kind: "published", stored, plan };
+  } catch (error) {
+    return await putFailed(control, error);
+  }
+}
+
+export type TickResult =
+  | { readonly kind: "published"; readonly stored: StoredPublication; readonly plan: Plan }
+  | {
+      readonly kind: "failed";
+      readonly result: Exclude<PublishResult, "published">;
+      /** The same while the cause is. */
+      readonly cause: string;
+      readonly message: string;
+    };
+
+/** Everything that the plan may depend on, gathered at one instant. */
+function loadInputs(control: Control, previous: StoredPublication | null): PlanInputs {
+  const { fleet, clock, levels } = control;
+  const nowMs = clock.nowMs();
+  const demand = demandOf(fleet, levels, previous, nowMs);
+  return {
+    wallMs: clock.wallMs(),
+    fleet,
+    demandRps: new Map([...demand].map(([key, { rps }]) => [key, rps])),
+    engines: new Map(
+      [...control.engineStates()].map(([id, { readyReplicas, severity, adminState }]) => [
+        id,
+        { readyReplicas, severity, adminState },
+      ]),
+    ),
+    gateways: new Map([...fleet.clusters.keys()].map((cluster) => [cluster, levels.live(cluster, nowMs)])),
+  };
+}
+
+/** After a conflict the other writer's publication is the present one: it is served, and the next tick builds on it. */
+async function putFailed(control: Control, error: unknown): Promise<TickResult> {
+  const message = error instanceof Error ? error.message : String(error);
+  if (!GuidevaneError.is(error) || error.code !== "store_conflict")
+    return failed("store-failed", "put", `the store refused the publication: ${message}`);
+  control.metrics.leader.set(0);
+  try {
+    const theirs = await control.store.get();
+    if (theirs !== null) await control.published.replace(theirs);
+  } catch (readError) {
+    return failed("store-failed", "get", `the store can't be read: ${String(readError)}`);
+  }
+  return failed("store-conflict", "conflict", message);
+}
+
+function failed(result: Exclude<PublishResult, "published">, cause: string, message: string): TickResult {
+  return { kind: "failed", result, cause, message };
+}
