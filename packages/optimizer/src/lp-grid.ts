@@ -1,6 +1,6 @@
 import type { Found, Group, LpFleet } from "./lp-fleet.ts";
 import { atLeastIdle } from "./lp-price.ts";
-import { fillOrder, leafOrder, levelLoads, type Start } from "./lp-start.ts";
+import { cheapestSheds, fillOrder, leafOrder, levelLoads, type Start } from "./lp-start.ts";
 import type { Problem } from "./problem.ts";
 
 /** What one pass of the programme offers: breakpoints, corners of the shed price, arcs, and where to start. */
@@ -8,9 +8,9 @@ export interface Grid {
   readonly pass: number;
   /** Breakpoints per group, rising, work units/s; without 0. */
   readonly loads: readonly (readonly number[])[];
-  /** Per cell: steps served (of `shedSteps`) whose corners are on the grid; null = shedding is priced flat. */
-  readonly served: readonly (readonly number[])[] | null;
-  /** Per cell: numbers of the arcs worth offering. */
+  /** Per cell: steps shed (of the problem's) whose corners are on the grid; null = shedding is priced flat. */
+  readonly shedSteps: readonly (readonly number[])[] | null;
+  /** Per cell: numbers of the arcs offered. */
   readonly offered: readonly ReadonlySet<number>[];
   readonly start: Start;
 }
@@ -22,7 +22,7 @@ const SHRINK = 4;
 const WINDOW = 5;
 /** Breakpoints closer than this part of the reach would make the programme's rows dependent. */
 export const CLOSEST = 1e-6;
-/** Arcs offered per cell besides those in use: the bound, taken over all arcs, shows if one was missing. */
+/** Arcs offered per cell after the first pass, besides those in use: the bound, taken over all arcs, shows if one was missing. */
 const OFFERED = 8;
 /** Up to so many cells all corners of the shed price are on the grid; beyond, one in `COARSE_STEPS` and those near. */
 const FEW_CELLS = 16;
@@ -33,25 +33,27 @@ export function startGrid(fleet: LpFleet): Grid {
   const level = levelLoads(fleet);
   const capacity = fleet.groups.reduce((sum, group) => sum + group.reachWps, 0);
   const demand = problem.demandWps.reduce((sum, each) => sum + each, 0);
-  // Even where there is room in all, a part of the fleet may have to shed: then the first pass shows it.
-  const servedPart = demand > capacity ? capacity / demand : null;
+  // Even where there is room in all, a part of the fleet may have to shed: the first pass shows that.
+  const sheds = demand > capacity ? cheapestSheds(problem, demand - capacity) : null;
+  const shedSteps = (cell: number) => sheds?.[cell] ?? 0;
+  const servedWps = (cell: number) => problem.demandWps[cell]! * (1 - shedSteps(cell) / Math.max(1, problem.shedSteps));
   return {
     pass: 0,
     loads: fleet.groups.map((group, index) => coarseLoads(group, [level.loadWps[index]!])),
-    served: servedPart === null ? null : corners(problem, () => servedPart),
-    offered: offerArcs(fleet, level.marginalMs, null),
-    start: { loadWps: level.loadWps, order: fillOrder(fleet, level), servedPart: () => servedPart ?? 1 },
+    shedSteps: sheds === null ? null : corners(problem, shedSteps),
+    offered: fleet.arcs.map((arcs) => new Set(arcs.keys())),
+    start: { loadWps: level.loadWps, order: fillOrder(fleet, level, servedWps), shedSteps },
   };
 }
 
 export function refineGrid(fleet: LpFleet, grid: Grid, found: Found): Grid {
   const { problem } = fleet;
   const pass = grid.pass + 1;
-  const servedPart = (cell: number) => {
+  const shedSteps = (cell: number) => {
     const demand = problem.demandWps[cell]!;
-    return demand > 0 ? 1 - found.flows.shedWps[cell]! / demand : 1;
+    return demand > 0 ? (found.flows.shedWps[cell]! / demand) * problem.shedSteps : 0;
   };
-  const shedding = grid.served !== null || found.flows.shedWps.some((shed) => shed > 0);
+  const shedding = grid.shedSteps !== null || found.flows.shedWps.some((shed) => shed > 0);
   return {
     pass,
     loads: fleet.groups.map((group, index) => {
@@ -62,13 +64,9 @@ export function refineGrid(fleet: LpFleet, grid: Grid, found: Found): Grid {
         Array.from({ length: 2 * WINDOW + 1 }, (_, i) => at + (i - WINDOW) * step),
       );
     }),
-    served: shedding ? corners(problem, servedPart) : null,
-    offered: offerArcs(
-      fleet,
-      fleet.groups.map((group, index) => atLeastIdle(group, found.groupPriceMs[index]!)),
-      found,
-    ),
-    start: { loadWps: found.groupLoadWps, order: leafOrder(fleet, found), servedPart },
+    shedSteps: shedding ? corners(problem, shedSteps) : null,
+    offered: offerArcs(fleet, found),
+    start: { loadWps: found.groupLoadWps, order: leafOrder(fleet, found), shedSteps },
   };
 }
 
@@ -83,22 +81,24 @@ function coarseLoads({ cost, engines, reachWps }: Group, more: readonly number[]
   return kept;
 }
 
-function corners(problem: Problem, servedPart: (cell: number) => number): readonly (readonly number[])[] | null {
+function corners(problem: Problem, shedSteps: (cell: number) => number): readonly (readonly number[])[] | null {
   const { shedSteps: steps, shedStepMs } = problem;
   if (steps <= 0 || shedStepMs === 0) return null;
   const all = Array.from({ length: steps }, (_, step) => step + 1);
   return Array.from(problem.demandWps, (_, cell) => {
     if (problem.demandWps.length <= FEW_CELLS) return all;
-    const at = servedPart(cell) * steps;
-    return all.filter((step) => step % COARSE_STEPS === 0 || step === steps || Math.abs(step - at) < 2);
+    const at = shedSteps(cell);
+    return all.filter((step) => step % COARSE_STEPS === 0 || Math.abs(step - at) < 2);
   });
 }
 
-function offerArcs(fleet: LpFleet, groupPriceMs: ArrayLike<number>, found: Found | null): ReadonlySet<number>[] {
+/** The cheapest arcs of each cell by the prices found, and those in use. */
+function offerArcs(fleet: LpFleet, { groupPriceMs, folded }: Found): ReadonlySet<number>[] {
+  const priceMs = fleet.groups.map((group, index) => atLeastIdle(group, groupPriceMs[index]!));
   return fleet.arcs.map((arcs, cell) => {
-    const priced = arcs.map(({ group, costMs }, at) => ({ at, ms: costMs + groupPriceMs[group]! }));
+    const priced = arcs.map(({ group, costMs }, at) => ({ at, ms: costMs + priceMs[group]! }));
     priced.sort((a, b) => a.ms - b.ms || a.at - b.at);
-    const used = arcs.flatMap((_, at) => (found !== null && found.folded[cell]![at]! > 0 ? [at] : []));
+    const used = arcs.flatMap((_, at) => (folded[cell]![at]! > 0 ? [at] : []));
     return new Set([...priced.slice(0, OFFERED).map(({ at }) => at), ...used]);
   });
 }

@@ -2,15 +2,16 @@ import { costAt } from "./engine-cost.ts";
 import { type Found, type Group, type LpFleet, unfold } from "./lp-fleet.ts";
 import { CLOSEST, type Grid } from "./lp-grid.ts";
 import { LinearProgram } from "./lp-model.ts";
-import { shedCost } from "./shed.ts";
+import type { Problem } from "./problem.ts";
+import { shedCost, shedPrice } from "./shed.ts";
 
 /** Total demand of the scaled programme, and its unit of cost: both keep numbers far above the solver's 1e-9. */
 const FLOW_TOTAL = 1e4;
 const COST_SCALE = 1e-3;
 
 /**
- * One pass: the programme on this grid. The cost of not serving, p_k·s_k, is written as a gain of serving, so that
- * serving nothing is a start. Null when the solver lost its digits.
+ * One pass: the programme on this grid. What not serving costs, p_k·s_k, is written as a gain of serving, so that serving
+ * nothing is a start. Null when the solver lost its digits.
  */
 export function solvePass(fleet: LpFleet, grid: Grid): Found | null {
   const { problem } = fleet;
@@ -20,34 +21,36 @@ export function solvePass(fleet: LpFleet, grid: Grid): Found | null {
   const engines = fleet.groups.map((group, index) => addEngine(program, group, grid.loads[index]!, flowScale));
   const cells = fleet.arcs.map((arcs, cell) => {
     const demand = problem.demandWps[cell]!;
+    if (demand === 0) return { flows: arcs.map(() => -1), sheds: [] };
     const row = program.addRow(demand * flowScale);
-    const stepped =
-      grid.served === null || demand === 0 ? null : addServed(program, fleet, cell, grid.served[cell]!, flowScale);
-    const flows = arcs.map(({ group, costMs }, at) => {
-      if (demand === 0 || !grid.offered[cell]!.has(at)) return -1;
-      const terms: [number, number][] = [
-        [row, 1],
-        [engines[group]!.row, 1],
-      ];
-      if (stepped !== null) terms.push([stepped.row, -1]);
-      return program.addVariable((costMs - problem.shedMs[cell]!) * COST_SCALE, terms);
-    });
-    return { flows, corners: stepped?.corners ?? [] };
+    const corners = grid.shedSteps?.[cell];
+    const sheds = corners === undefined ? [] : addSheds(program, problem, cell, row, corners, flowScale);
+    // What is neither served nor in a shed's step costs the price of the last step, or the one there is.
+    const worstMs = shedPrice(problem, cell, corners === undefined ? 0 : 1);
+    const flows = arcs.map(({ group, costMs }, at) =>
+      grid.offered[cell]!.has(at)
+        ? program.addVariable((costMs - worstMs) * COST_SCALE, [
+            [row, 1],
+            [engines[group]!.row, 1],
+          ])
+        : -1,
+    );
+    return { flows, sheds };
   });
 
-  // The start: each engine raised to where it is expected, then the flows in their order, then what was served.
+  // The start: each engine raised to where it is expected, what is shed, then the flows in their order.
   const first = engines.flatMap(({ chords }, group) => {
     const load = grid.start.loadWps[group]!;
     const at = grid.loads[group]!.findIndex((each) => each >= load * (1 - CLOSEST));
     return load > 0 && at >= 0 ? [chords[at]!] : [];
   });
+  for (const [cell, { sheds }] of cells.entries()) {
+    const at = grid.shedSteps?.[cell]?.findLastIndex((step) => step <= grid.start.shedSteps(cell) + 1e-6) ?? -1;
+    if (sheds[at] !== undefined) first.push(sheds[at]);
+  }
   for (const { cell, at } of grid.start.order) {
     const variable = cells[cell]!.flows[at]!;
     if (variable >= 0) first.push(variable);
-  }
-  for (const [cell, { corners }] of cells.entries()) {
-    const at = grid.served?.[cell]?.findIndex((step) => step >= grid.start.servedPart(cell) * problem.shedSteps) ?? -1;
-    if (corners[at] !== undefined) first.push(corners[at]);
   }
 
   const answer = program.solve(first);
@@ -74,28 +77,23 @@ function addEngine(program: LinearProgram, group: Group, loads: readonly number[
   return { row, chords };
 }
 
-/**
- * What serving saves beyond the flat price, in steps: X(d) − X(d − r) for the demand served r, X(s) = P_k(s) − p_k·s,
- * between the corners of P_k.
- */
-function addServed(
+/** P_k between the corners of its steps, as chords like an engine's. */
+function addSheds(
   program: LinearProgram,
-  { problem }: LpFleet,
+  problem: Problem,
   cell: number,
-  served: readonly number[],
+  row: number,
+  corners: readonly number[],
   flowScale: number,
-) {
+): number[] {
   const demand = problem.demandWps[cell]!;
-  const row = program.addRow(0);
   const limit = program.addRow(demand * flowScale);
-  const extra = (shed: number) => shedCost(problem, cell, shed) - problem.shedMs[cell]! * shed;
-  const corners = served.map((step) => {
+  return corners.map((step) => {
     const part = step / problem.shedSteps;
-    const savedMs = (extra(demand) - extra(demand * (1 - part))) / (demand * part);
-    return program.addVariable(-savedMs * COST_SCALE, [
+    const perWork = shedCost(problem, cell, demand * part) / (demand * part);
+    return program.addVariable((perWork - shedPrice(problem, cell, 1)) * COST_SCALE, [
       [row, 1],
       [limit, 1 / part],
     ]);
   });
-  return { row, corners };
 }

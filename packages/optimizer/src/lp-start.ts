@@ -1,5 +1,6 @@
 import { conjugate, marginalAt } from "./engine-cost.ts";
 import type { Found, LpFleet } from "./lp-fleet.ts";
+import type { Problem } from "./problem.ts";
 
 /** Where the simplex method starts: a basis that is feasible whatever this says, and the better the fewer pivots follow. */
 export interface Start {
@@ -7,8 +8,8 @@ export interface Start {
   readonly loadWps: ArrayLike<number>;
   /** Arcs in the order in which they are filled, each as far as demand and load allow. */
   readonly order: readonly ArcOfCell[];
-  /** The part of a cell's demand that is served. */
-  readonly servedPart: (cell: number) => number;
+  /** Steps of a cell's demand (of the problem's `shedSteps`) that are shed. */
+  readonly shedSteps: (cell: number) => number;
 }
 
 export interface ArcOfCell {
@@ -45,10 +46,33 @@ export function levelLoads(fleet: LpFleet): Level {
 /** A double has no more to halve. */
 const HALVINGS = 60;
 
+/** Whole steps shed per cell when the cheapest are shed until `excessWps` is gone, wherever it arises. */
+export function cheapestSheds(problem: Problem, excessWps: number): number[] {
+  const taken = Array.from(problem.demandWps, () => 0);
+  const offers = taken.flatMap((_, cell) =>
+    Array.from({ length: problem.shedSteps }, (_, step) => ({
+      cell,
+      ms: problem.shedMs[cell]! + step * problem.shedStepMs,
+    })),
+  );
+  offers.sort((a, b) => a.ms - b.ms || a.cell - b.cell);
+  let left = excessWps;
+  for (const { cell } of offers) {
+    if (left <= 0) break;
+    taken[cell]!++;
+    left -= problem.demandWps[cell]! / problem.shedSteps;
+  }
+  return taken;
+}
+
 /** Cells by falling demand, each to its cheapest groups that have load left. */
-export function fillOrder(fleet: LpFleet, { loadWps, marginalMs }: Level): ArcOfCell[] {
+export function fillOrder(
+  fleet: LpFleet,
+  { loadWps, marginalMs }: Level,
+  servedWps: (cell: number) => number,
+): ArcOfCell[] {
   const left = Float64Array.from(loadWps);
-  const cells = Array.from(fleet.problem.demandWps, (demand, cell) => ({ demand, cell }));
+  const cells = Array.from(fleet.problem.demandWps, (_, cell) => ({ demand: servedWps(cell), cell }));
   cells.sort((a, b) => b.demand - a.demand || a.cell - b.cell);
   return cells.flatMap(({ demand, cell }) => {
     const arcs = fleet.arcs[cell]!.map(({ group, costMs }, at) => ({ at, group, ms: costMs + marginalMs[group]! }));
