@@ -1,0 +1,167 @@
+import { checkProblem } from "../check-problem.ts";
+import type { Problem, Solution } from "../problem.ts";
+import { lowerBound, objective } from "./certificate.ts";
+import { crash } from "./crash.ts";
+import { createEqualiser, equalise } from "./equalise.ts";
+import { extract } from "./extract.ts";
+import { createGrid, regrid } from "./grid.ts";
+import { createNetwork, type Network } from "./network.ts";
+import { createPricing, runSimplex } from "./simplex.ts";
+import { SINK } from "./tree.ts";
+import { keepWarm, plant, type Warm } from "./warm.ts";
+
+/**
+ * The network simplex on adaptive cost segments, finished by exact equalisation.
+ *
+ * A stage cuts every engine's cost into segments around its present load, finest step η·U, solves that piecewise-linear
+ * network to ε, then lets go of the segments: with the arcs of the tree fixed, every component is brought to its exact
+ * optimum. Then the certificate; the next stage is four times finer.
+ */
+export interface SimplexOptions {
+  /** Stop at (F − LB) ÷ LB at most this. Default 1e-9. */
+  readonly targetGap?: number;
+  /** Pivots in all. Default 60 per node, at least 1,000. */
+  readonly pivotLimit?: number;
+  /** Asked every 64 pivots and between stages; true ends the solve with what it has. */
+  readonly poll?: () => boolean;
+  /** What an earlier solve of a like problem (same cells and engines by number) left. */
+  readonly warm?: Warm;
+}
+
+export interface SimplexSolution extends Solution {
+  readonly warm: Warm;
+  readonly pivots: number;
+  readonly stages: number;
+  /** Relative gap after each stage. */
+  readonly gapHistory: readonly number[];
+}
+
+const COLD_ETA = 1 / 32;
+const WARM_ETA = 1 / 128;
+const MOST_STAGES = 12;
+/** Part of the target that pricing may leave: a reduced cost of −ε on every unit of demand. */
+const PRICING_PART = 0.15;
+
+export function solveSimplex(problem: Problem, options: SimplexOptions = {}): SimplexSolution {
+  const wrong = checkProblem(problem) ?? checkChurn(problem);
+  if (wrong !== null) return refused(problem, wrong);
+  const { targetGap = 1e-9, poll = () => false, warm } = options;
+  const network = createNetwork(problem);
+  const pivotLimit = options.pivotLimit ?? Math.max(1000, 60 * network.root);
+  const equaliser = createEqualiser(network);
+  const pricing = createPricing(network);
+  let eta = COLD_ETA;
+  if (warm !== undefined && plant(network, warm)) {
+    eta = WARM_ETA;
+    equalise(network, equaliser);
+  } else crash(network, equaliser);
+  const grid = createGrid(network);
+
+  const demand = totalOf(problem.demandWps);
+  const gapHistory: number[] = [];
+  let best = lowerBound(network);
+  let cost = objective(network);
+  let stages = 0;
+  let status: "solved" | "capped" = "capped";
+  let message = "";
+  const gap = (): number => (cost - best) / Math.max(Math.abs(best), Number.MIN_VALUE);
+  const close = (): boolean => cost - best <= targetGap * Math.abs(best) + 1e-12 * demand;
+  if (warm !== undefined && close()) {
+    status = "solved";
+    gapHistory.push(gap());
+  }
+  while (status !== "solved") {
+    if (stages === MOST_STAGES) {
+      message = `gap ${gap().toExponential(1)} after ${stages} stages`;
+      break;
+    }
+    regrid(network, grid, eta);
+    const epsilon = pricingTolerance(network, targetGap, demand > 0 ? cost / demand : 0);
+    const finished = runSimplex(network, grid, pricing, epsilon, { pivotLimit, poll });
+    takeSinks(network, grid);
+    if (finished) equalise(network, equaliser);
+    stages++;
+    cost = objective(network);
+    const bound = lowerBound(network);
+    if (bound > best) best = bound;
+    gapHistory.push(gap());
+    if (close()) status = "solved";
+    else if (!finished || poll()) {
+      message = pricing.pivots >= pivotLimit ? `stopped at ${pivotLimit} pivots` : "stopped at the deadline";
+      break;
+    }
+    eta /= 4;
+  }
+  return {
+    status,
+    message,
+    ...extract(network, problem),
+    lowerBoundMs: best,
+    warm: keepWarm(network),
+    pivots: pricing.pivots,
+    stages,
+    gapHistory,
+  };
+}
+
+/** What the churn columns have wrong; the others are `checkProblem`'s. */
+function checkChurn({ churn, arcEngine }: Problem): { status: Solution["status"]; message: string } | null {
+  if (churn === undefined) return null;
+  for (const name of ["referenceWps", "moveMs"] as const) {
+    const column = churn[name];
+    if (column.length !== arcEngine.length)
+      return { status: "invalid", message: `churn.${name} is ${column.length} long, must be ${arcEngine.length}` };
+    const at = column.findIndex((value) => !(Number.isFinite(value) && value >= 0));
+    if (at < 0) continue;
+    const value = column[at]!;
+    return Number.isFinite(value)
+      ? { status: "invalid", message: `churn.${name}[${at}] is ${value}: it must not be negative` }
+      : { status: "not-finite", message: `churn.${name}[${at}] is ${value}` };
+  }
+  return null;
+}
+
+/** ε, ms: the pricing's share of the target, but never within the rounding of the prices. */
+function pricingTolerance({ topPrice }: Network, targetGap: number, meanMs: number): number {
+  return Math.max(PRICING_PART * targetGap * meanMs, 2 ** -45 * topPrice, 1e-12);
+}
+
+/** Sink flows as the simplex left them. */
+function takeSinks({ root, tree, sink }: Network, grid: ReturnType<typeof createGrid>): void {
+  for (let node = 0; node < root; node++)
+    sink[node] = tree.arc[node] === SINK ? tree.flow[node]! : grid.from[grid.at[node]!]!;
+}
+
+function totalOf(column: Float64Array): number {
+  let total = 0;
+  for (const value of column) total += value;
+  return total;
+}
+
+function refused(
+  problem: Problem,
+  { status, message }: { status: Solution["status"]; message: string },
+): SimplexSolution {
+  return {
+    status,
+    message,
+    flowWps: new Float64Array(problem.arcEngine.length),
+    shedWps: new Float64Array(problem.demandWps.length),
+    loadWps: new Float64Array(problem.curves.capacityWps.length),
+    priceMs: new Float64Array(problem.curves.capacityWps.length),
+    objectiveMs: 0,
+    lowerBoundMs: 0,
+    warm: {
+      cells: 0,
+      engines: 0,
+      parent: new Int32Array(0),
+      heldCell: new Uint32Array(0),
+      heldEngine: new Uint32Array(0),
+      price: new Float64Array(0),
+      load: new Float64Array(0),
+    },
+    pivots: 0,
+    stages: 0,
+    gapHistory: [],
+  };
+}
