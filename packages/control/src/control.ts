@@ -15,7 +15,7 @@ import {
 import { DemandLevels } from "@guidevane/signals";
 import { Collector } from "./collect.ts";
 import type { Prober } from "./engine-probe.ts";
-import { type EngineState, engineState } from "./engine-state.ts";
+import { type EngineState, engineStates } from "./engine-state.ts";
 import { Feed } from "./feed.ts";
 import { ConditionLog, type ControlLogger } from "./log.ts";
 import { ControlMetrics } from "./metrics.ts";
@@ -61,6 +61,8 @@ export class Control {
   /** Writes of the operator's state, one after another: two at once could keep the older. */
   #operatorWrites: Promise<void> = Promise.resolve();
   #liveGateways = new Map<string, number>();
+  /** Ready replicas that the newest tick began with. */
+  #plannedReady: ReadonlyMap<string, number> = new Map();
   #cancelSignals = () => {};
   #stopped = false;
 
@@ -117,12 +119,11 @@ export class Control {
   /** Every engine of the fleet as it is known now. */
   engineStates(): ReadonlyMap<string, EngineState> {
     const nowMs = this.clock.nowMs();
-    const states = new Map<string, EngineState>();
-    for (const engine of this.fleet.engines.values()) {
-      const observation = this.#collector.of(engine.id)!;
-      states.set(engine.id, engineState(engine, observation, this.levels.evidence(engine.id, nowMs), this.#operator));
-    }
-    return states;
+    return engineStates(this.fleet, {
+      operator: this.#operator,
+      observation: (id) => this.#collector.of(id)!,
+      evidence: (id) => this.levels.evidence(id, nowMs),
+    });
   }
 
   /** Takes a gateway's report in; gives the live gateways of its cluster. */
@@ -134,6 +135,7 @@ export class Control {
       this.#liveGateways.set(report.cluster, live);
       this.feed.send({ event: "gateways", data: { gateways: live } }, report.cluster);
     }
+    this.#hurryIfLost();
     return live;
   }
 
@@ -176,6 +178,7 @@ export class Control {
 
   async #tick(): Promise<void> {
     if (this.#stopped) return;
+    this.#plannedReady = new Map([...this.engineStates()].map(([id, { readyReplicas }]) => [id, readyReplicas]));
     try {
       const result = await tick(this);
       if (result.kind === "published") {
@@ -193,12 +196,21 @@ export class Control {
     }
   }
 
-  /** An engine lost or gained should not wait for the next tick. */
   #engineChanged(id: string): void {
-    const state = this.engineStates().get(id)!;
-    this.#logger.info({ engine: id, health: state.health, ready: state.readyReplicas }, `engine is ${state.health}`);
+    const { health, healthReason, readyReplicas } = this.engineStates().get(id)!;
+    this.#logger.info({ engine: id, health, healthReason, readyReplicas }, `engine ${id} is ${health}`);
     this.feed.send(this.#signalsEvent());
-    this.#loop.hurry();
+    this.#hurryIfLost();
+  }
+
+  /** An engine lost or back since the last plan should not wait for the next tick. */
+  #hurryIfLost(): void {
+    for (const { id, readyReplicas } of this.engineStates().values()) {
+      const planned = this.#plannedReady.get(id);
+      if (planned === undefined || planned === readyReplicas) continue;
+      this.#loop.hurry();
+      return;
+    }
   }
 
   #sendSignals(): void {

@@ -58,12 +58,11 @@ export function createProber(timeoutMs: number): Prober {
   };
 }
 
-/** Under the engine's own path prefix; on another port from that port's root, where a prefix means nothing. */
+/** Under the engine's own path prefix, at its own port or the probe's. */
 export function probeUrl(engine: Pick<EngineSpec, "url">, probe: ProbeSpec, path: string): string {
-  if (probe.port === null) return engine.url + path;
   const url = new URL(engine.url);
-  url.port = String(probe.port);
-  return url.origin + path;
+  if (probe.port !== null) url.port = String(probe.port);
+  return url.href.replace(/\/+$/, "") + path;
 }
 
 function failure(error: unknown, timeoutMs: number): ProbeOutcome {

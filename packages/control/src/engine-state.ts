@@ -1,4 +1,4 @@
-import type { AdminState, EngineSpec, HealthState, OperatorState } from "@guidevane/core";
+import type { AdminState, EngineSpec, Fleet, HealthState, OperatorState } from "@guidevane/core";
 import type { EngineEvidence } from "@guidevane/signals";
 import type { Observation } from "./collect.ts";
 
@@ -18,23 +18,77 @@ export interface EngineState {
   readonly observation: Observation;
 }
 
-export function engineState(
-  engine: EngineSpec,
-  observation: Observation,
-  evidence: EngineEvidence,
-  operator: OperatorState,
-): EngineState {
-  const { probed, signals } = observation;
-  const adminState = operator.engines[engine.id] ?? engine.adminState;
-  const alive = aliveness(observation, evidence);
-  const { value, state } = signals.readyReplicas;
+export interface EngineSources {
+  readonly operator: OperatorState;
+  observation(id: string): Observation;
+  evidence(id: string): EngineEvidence;
+}
+
+/**
+ * The state of every engine of the fleet.
+ *
+ * Where every engine of a model is dead by the control plane's own probes alone, it is more likely that the control plane
+ * is cut off than that all died at once; planning for none would make gateways shed everything they could serve. Such
+ * engines are counted as they are configured until a gateway calls one dead.
+ */
+export function engineStates(fleet: Fleet, sources: EngineSources): ReadonlyMap<string, EngineState> {
+  const verdicts = new Map(
+    [...fleet.engines.keys()].map((id) => [id, verdictOf(sources.observation(id), sources.evidence(id))]),
+  );
+  const models = new Set([...fleet.engines.values()].flatMap((engine) => engine.models));
+  const cutOff = new Set(
+    [...models].filter((model) =>
+      [...fleet.engines.values()]
+        .filter((engine) => engine.models.includes(model))
+        .every(({ id }) => verdicts.get(id)!.kind === "dead-alone"),
+    ),
+  );
+  return new Map(
+    [...fleet.engines.values()].map((engine) => {
+      const verdict = verdicts.get(engine.id)!;
+      const failOpen = verdict.kind === "dead-alone" && engine.models.some((model) => cutOff.has(model));
+      const taken: Verdict = failOpen
+        ? { kind: "alive", reason: `${verdict.reason} from here, as is every engine of its model: taken as alive` }
+        : verdict;
+      return [engine.id, engineState(engine, taken, sources)];
+    }),
+  );
+}
+
+/** `dead-alone`: by this control plane's probes, with no gateway to confirm it. */
+interface Verdict {
+  readonly kind: "alive" | "dead" | "dead-alone";
+  readonly reason: string;
+}
+
+/**
+ * An engine that only the control plane can't reach lives while a gateway has answers from it; one that the control plane
+ * has no probe for is dead when gateways say so and none has answers.
+ */
+function verdictOf({ probed }: Observation, evidence: EngineEvidence): Verdict {
+  const { dead, successes, lateSuccesses } = evidence;
+  if (probed.health === "dead") {
+    const reached = dead > 0 ? successes : lateSuccesses;
+    if (reached > 0) return { kind: "alive", reason: `${probed.reason} from here, but gateways reach it` };
+    return { kind: dead > 0 ? "dead" : "dead-alone", reason: probed.reason };
+  }
+  if (probed.health === "unknown" && dead > 0 && successes === 0)
+    return { kind: "dead", reason: `${dead} gateways call it dead` };
+  return { kind: "alive", reason: probed.reason };
+}
+
+function engineState(engine: EngineSpec, verdict: Verdict, sources: EngineSources): EngineState {
+  const observation = sources.observation(engine.id);
+  const evidence = sources.evidence(engine.id);
+  const adminState = sources.operator.engines[engine.id] ?? engine.adminState;
+  const { value, state } = observation.signals.readyReplicas;
   // A zero that nobody repeats must not keep an engine out for ever: once stale, the probe alone decides.
   const counted = value !== null && (state === "fresh" || value > 0) ? value : engine.replicas;
-  const readyReplicas = alive.dead ? 0 : counted;
+  const readyReplicas = verdict.kind === "alive" ? counted : 0;
   return {
     id: engine.id,
-    ...shown(engine, adminState, alive, observation, readyReplicas),
-    healthSinceMs: probed.sinceMs,
+    ...shown(engine, adminState, verdict, observation, readyReplicas),
+    healthSinceMs: observation.probed.sinceMs,
     adminState,
     readyReplicas,
     severity: evidence.severity,
@@ -43,31 +97,16 @@ export function engineState(
   };
 }
 
-/**
- * Dead or not. An engine that only the control plane can't reach lives while a gateway has answers from it; one that the
- * control plane has no probe for is dead when gateways say so and none has answers.
- */
-function aliveness({ probed }: Observation, evidence: EngineEvidence): { dead: boolean; reason: string } {
-  if (probed.health === "dead") {
-    if (evidence.successes === 0) return { dead: true, reason: probed.reason };
-    return { dead: false, reason: `${probed.reason} from here, ${evidence.successes} gateways reach it` };
-  }
-  if (probed.health === "unknown" && evidence.dead > 0 && evidence.successes === 0)
-    return { dead: true, reason: `${evidence.dead} gateways call it dead` };
-  return { dead: false, reason: probed.reason };
-}
-
 function shown(
   engine: EngineSpec,
   adminState: AdminState,
-  alive: { readonly dead: boolean; readonly reason: string },
-  observation: Observation,
+  verdict: Verdict,
+  { probed }: Observation,
   readyReplicas: number,
 ): { health: HealthState; healthReason: string } {
   if (adminState === "out") return { health: "out", healthReason: "taken out by the operator" };
-  if (alive.dead) return { health: "dead", healthReason: alive.reason };
+  if (verdict.kind !== "alive") return { health: "dead", healthReason: verdict.reason };
   if (adminState === "draining") return { health: "draining", healthReason: "draining" };
   if (readyReplicas === 0) return { health: "not-ready", healthReason: `0 of ${engine.replicas} replicas ready` };
-  const health = observation.probed.health === "ready" ? "ready" : "unknown";
-  return { health, healthReason: alive.reason };
+  return { health: probed.health === "ready" ? "ready" : "unknown", healthReason: verdict.reason };
 }

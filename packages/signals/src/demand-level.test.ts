@@ -124,6 +124,20 @@ describe("what gateways found of an engine", () => {
     expect(levels.evidence("e1", 3 * SECOND + 1)).toMatchObject({ severity: 0, dead: 0 });
   });
 
+  it("remembers an answer for 5 s, and not of a gateway that has since called the engine dead", () => {
+    const levels = new DemandLevels();
+    const found = (seq: number, engine: Partial<DemandReport["engines"][string]>) =>
+      levels.add(report({ seq, engines: { e1: engine } }), seq * SECOND);
+    found(1, { attempts: 1 });
+    found(2, {});
+    found(3, {});
+    found(4, {});
+    expect(levels.evidence("e1", 6 * SECOND)).toMatchObject({ successes: 0, lateSuccesses: 1 });
+    expect(levels.evidence("e1", 6 * SECOND + 1)).toMatchObject({ lateSuccesses: 0 });
+    found(5, { dead: true });
+    expect(levels.evidence("e1", 5 * SECOND)).toMatchObject({ dead: 1, lateSuccesses: 0 });
+  });
+
   it("remembers the attempts behind a factor after the penalty has stopped them", () => {
     const levels = new DemandLevels();
     levels.add(report({ gateway: "g1", seq: 1, engines: { e1: { attempts: 30, faults: 30, failFactor: 0.1 } } }), 0);

@@ -11,6 +11,8 @@ export const DEMAND_FLOOR_RPS = 0.001;
 const STARTING_MS = 30_000;
 /** A report up to this far behind the newest of its gateway came late; further behind, the gateway was restarted. */
 const LATE_REPORTS = 3;
+/** An engine that answered this lately answers. */
+const SUCCESS_MS = 5000;
 /** Attempts and measured work of a gateway count half after about this long. */
 const EVIDENCE_MS = 30_000;
 
@@ -32,9 +34,12 @@ export interface EngineEvidence {
   readonly faults: number;
   /** Live gateways that tried it lately. */
   readonly gateways: number;
-  /** Live gateways that call it dead, and those that had an answer from it in their last window. */
+  /** Live gateways that call it dead. */
   readonly dead: number;
+  /** Live gateways that had an answer from it in their last window. */
   readonly successes: number;
+  /** Live gateways that had one within the last 5 s: an engine with little traffic is silent in most windows. */
+  readonly lateSuccesses: number;
 }
 
 interface Gateway {
@@ -45,10 +50,17 @@ interface Gateway {
   windowMs: number;
   offeredEver: boolean;
   readonly classes: Map<string, { readonly level: Level; offered: number; work: number }>;
-  readonly engines: Map<
-    string,
-    { attempts: number; faults: number; failFactor: number; dead: boolean; recent: number }
-  >;
+  readonly engines: Map<string, EngineReport>;
+}
+
+interface EngineReport {
+  readonly attempts: number;
+  readonly faults: number;
+  readonly failFactor: number;
+  readonly dead: boolean;
+  /** Attempts, fading. */
+  readonly recent: number;
+  readonly successMs: number;
 }
 
 /**
@@ -81,7 +93,7 @@ export class DemandLevels {
     gateway.heardMs = nowMs;
     gateway.windowMs = report.windowMs;
     takeClasses(gateway, report);
-    takeEngines(gateway, report);
+    takeEngines(gateway, report, nowMs);
     return true;
   }
 
@@ -123,7 +135,7 @@ export class DemandLevels {
 
   /** What live gateways found of an engine. */
   evidence(engine: string, nowMs: number): EngineEvidence {
-    let [weight, failing, attempts, faults, gateways, dead, successes] = [0, 0, 0, 0, 0, 0, 0];
+    let [weight, failing, attempts, faults, gateways, dead, successes, lateSuccesses] = [0, 0, 0, 0, 0, 0, 0, 0];
     for (const gateway of this.#gateways.values()) {
       const found = isLive(gateway, nowMs) ? gateway.engines.get(engine) : undefined;
       if (found === undefined) continue;
@@ -136,8 +148,17 @@ export class DemandLevels {
       if (found.attempts > 0) gateways++;
       if (found.dead) dead++;
       if (!found.dead && found.attempts > found.faults) successes++;
+      if (!found.dead && nowMs - found.successMs <= SUCCESS_MS) lateSuccesses++;
     }
-    return { severity: weight === 0 ? 0 : failing / weight, attempts, faults, gateways, dead, successes };
+    return {
+      severity: weight === 0 ? 0 : failing / weight,
+      attempts,
+      faults,
+      gateways,
+      dead,
+      successes,
+      lateSuccesses,
+    };
   }
 
   #members(cluster: string): Gateway[] {
@@ -176,17 +197,18 @@ function takeClasses(gateway: Gateway, report: DemandReport): void {
   }
 }
 
-function takeEngines(gateway: Gateway, report: DemandReport): void {
+function takeEngines(gateway: Gateway, report: DemandReport, nowMs: number): void {
   const kept = Math.exp(-report.windowMs / EVIDENCE_MS);
   for (const id of gateway.engines.keys()) if (!Object.hasOwn(report.engines, id)) gateway.engines.delete(id);
   for (const [id, said] of Object.entries(report.engines)) {
-    const before = gateway.engines.get(id)?.recent ?? 0;
+    const before = gateway.engines.get(id);
     gateway.engines.set(id, {
       attempts: said.attempts,
       faults: said.faults,
       failFactor: said.failFactor,
       dead: said.dead,
-      recent: before * kept + said.attempts,
+      recent: (before?.recent ?? 0) * kept + said.attempts,
+      successMs: said.attempts > said.faults ? nowMs : (before?.successMs ?? Number.NEGATIVE_INFINITY),
     });
   }
 }

@@ -1,0 +1,49 @@
+import { DEMAND_FLOOR_RPS, DemandLevels } from "@guidevane/signals";
+import { describe, expect, it } from "vitest";
+import { demandOf } from "./demand.ts";
+import { evenPublication, testFleet } from "./testing/fleet.ts";
+
+const EAST = "east\nchat";
+const WEST = "west\nchat";
+
+function reported(offered: number): DemandLevels {
+  const levels = new DemandLevels();
+  const counts = { offered, work: offered, retries: 0, clientRetries: 0, shed: 0 };
+  levels.add({ gateway: "g", cluster: "east", seq: 1, windowMs: 1000, classes: { chat: counts }, engines: {} }, 0);
+  return levels;
+}
+
+describe("demand before gateways report", () => {
+  it("is the fleet file's; a cell that it leaves out beside others of its model has the floor", async () => {
+    const demand = demandOf(await testFleet(), new DemandLevels(), null, 0);
+    expect(demand.get(EAST)).toEqual({ rps: 7, source: "fleet" });
+    expect(demand.get(WEST)).toEqual({ rps: DEMAND_FLOOR_RPS, source: "assumed" });
+  });
+
+  it("is half the model's capacity in equal parts, in work, where the file says nothing", async () => {
+    const fleet = { ...(await testFleet()), demandRps: new Map() };
+    // (100 × 1 + 60 × 2) work units/s, halved, over two cells whose requests cost 2 each.
+    const demand = demandOf(fleet, new DemandLevels(), null, 0);
+    expect(demand.get(EAST)).toEqual({ rps: 27.5, source: "assumed" });
+    expect(demand.get(WEST)).toEqual({ rps: 27.5, source: "assumed" });
+  });
+
+  it("is the last published before the fleet file's", async () => {
+    const fleet = await testFleet();
+    const inputs = { wallMs: 0, fleet, demandRps: new Map([[EAST, 33]]), engines: new Map(), gateways: new Map() };
+    const stored = { version: 4, epoch: 1, ...evenPublication(inputs) };
+    expect(demandOf(fleet, new DemandLevels(), stored, 0).get(EAST)).toEqual({ rps: 33, source: "stored" });
+  });
+});
+
+describe("demand once gateways report", () => {
+  it("is theirs for their cluster alone, and zero is the floor", async () => {
+    const fleet = await testFleet();
+    expect(demandOf(fleet, reported(12), null, 0).get(EAST)).toEqual({ rps: 12, source: "reported" });
+    expect(demandOf(fleet, reported(12), null, 0).get(WEST)?.source).toBe("assumed");
+    const quiet = reported(12);
+    for (let seq = 2; seq < 600; seq++)
+      quiet.add({ gateway: "g", cluster: "east", seq, windowMs: 1000, classes: {}, engines: {} }, seq * 1000);
+    expect(demandOf(fleet, quiet, null, 600_000).get(EAST)).toEqual({ rps: DEMAND_FLOOR_RPS, source: "reported" });
+  });
+});
