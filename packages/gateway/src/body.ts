@@ -1,3 +1,4 @@
+import { isUtf8 } from "node:buffer";
 import type { IncomingMessage } from "node:http";
 import { promisify } from "node:util";
 import { brotliDecompress, gunzip } from "node:zlib";
@@ -15,10 +16,13 @@ export type BodyRead =
   /** The client left before it had said everything. */
   | { readonly kind: "gone" };
 
+/** The refusal of a body that says beforehand that it is too large; null for one that may come. */
+export function refuseLength(request: IncomingMessage, { bodyBytes }: BodyLimits): ApiError | null {
+  return Number(request.headers["content-length"]) > bodyBytes ? tooLarge(bodyBytes) : null;
+}
+
 /** Collects a request's body into one buffer, under the limits of size and time. */
 export function readBody(request: IncomingMessage, limits: BodyLimits, clock: Clock): Promise<BodyRead> {
-  const declared = Number(request.headers["content-length"] ?? Number.NaN);
-  if (declared > limits.bodyBytes) return Promise.resolve({ kind: "refused", error: tooLarge(limits.bodyBytes) });
   return new Promise((resolve) => {
     const chunks: Buffer[] = [];
     let length = 0;
@@ -75,13 +79,19 @@ export function refuseEncoding(encoding: string | undefined): ApiError | null {
   };
 }
 
-/** The body as JSON text, only to read its fields: what goes on to the engine is what the client sent. */
+/** The body as UTF-8 text, only to read its fields: what goes on to the engine is what the client sent. */
 export async function readable(bytes: Buffer, encoding: string | undefined, bodyBytes: number): Promise<Readable> {
   const coding = (encoding ?? "").trim().toLowerCase();
-  if (coding === "" || coding === "identity") return { kind: "body", bytes };
+  const plain = coding === "" || coding === "identity";
+  const inflated = plain ? ({ kind: "body", bytes } as const) : await inflate(bytes, coding, bodyBytes);
+  // The selector reads bytes and lets those inside a string pass; an engine would not.
+  return inflated.kind === "refused" || isUtf8(inflated.bytes) ? inflated : { kind: "refused", error: NOT_UTF8 };
+}
+
+async function inflate(bytes: Buffer, coding: string, bodyBytes: number): Promise<Readable> {
   try {
-    const inflate = coding === "gzip" ? inflateGzip : inflateBrotli;
-    return { kind: "body", bytes: await inflate(bytes, { maxOutputLength: bodyBytes }) };
+    const decompress = coding === "gzip" ? inflateGzip : inflateBrotli;
+    return { kind: "body", bytes: await decompress(bytes, { maxOutputLength: bodyBytes }) };
   } catch (error) {
     if (error instanceof RangeError && (error as { code?: string }).code === "ERR_BUFFER_TOO_LARGE")
       return { kind: "refused", error: tooLarge(bodyBytes) };
@@ -96,6 +106,8 @@ export async function readable(bytes: Buffer, encoding: string | undefined, body
     };
   }
 }
+
+const NOT_UTF8: ApiError = { status: 400, code: "invalid_json", message: "the body is not UTF-8" };
 
 function tooLarge(limitBytes: number): ApiError {
   return {

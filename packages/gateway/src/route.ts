@@ -14,7 +14,7 @@ import {
 import { type Accepted, accept, isApiError } from "./accept.ts";
 import { type ApiError, writeError } from "./api-error.ts";
 import { type AttemptReport, attempt, type HeldAnswer } from "./attempt.ts";
-import { readable, readBody, refuseEncoding } from "./body.ts";
+import { readable, readBody, refuseEncoding, refuseLength } from "./body.ts";
 import type { DemandWindow } from "./demand.ts";
 import type { Engine, Engines } from "./engines.ts";
 import { createHeadFacts, fillHead, type RequestHead, readHead } from "./head-facts.ts";
@@ -98,7 +98,7 @@ class RequestPath {
     if (accepted.kind === "models")
       return modelsAnswer(response, this.#parts.routing().snapshot, accepted.head, { "x-request-id": requestId });
     const encoding = request.headers["content-encoding"];
-    const cantRead = refuseEncoding(encoding);
+    const cantRead = refuseEncoding(encoding) ?? refuseLength(request, settings.limits);
     if (cantRead !== null) return this.#refuse(request, response, requestId, cantRead);
     if (request.headers.expect !== undefined) response.writeContinue();
 

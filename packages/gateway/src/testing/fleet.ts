@@ -2,9 +2,14 @@ import { type Fleet, loadFleet } from "@guidevane/core";
 import { type Gateway, type GatewayOptions, type Logger, startGateway } from "../gateway.ts";
 
 /** A fleet of one cluster with these engines, all of model `m`. `extra` is YAML of further top-level keys. */
-export function fleetOf(engines: Readonly<Record<string, string>>, extra = "", engineKeys = ""): Promise<Fleet> {
+export function fleetOf(
+  engines: Readonly<Record<string, string>>,
+  extra = "",
+  engineKeys = "",
+  models = "[m]",
+): Promise<Fleet> {
   const lines = Object.entries(engines).map(
-    ([id, url]) => `  ${id}: { url: "${url}", region: here, models: [m], capacityWps: 10${engineKeys} }`,
+    ([id, url]) => `  ${id}: { url: "${url}", region: here, models: ${models}, capacityWps: 10${engineKeys} }`,
   );
   const text = `clusters: { east: { region: here } }\nengines:\n${lines.join("\n")}\n${extra}\n`;
   return loadFleet(text, "fleet.yaml", () => Promise.reject(new Error("no files here")));
