@@ -1,5 +1,6 @@
 import { FACT, PIECES_MAX, USE } from "./facts.ts";
 import {
+  beginBody,
   CLOSE_BRACE,
   CLOSE_BRACKET,
   COMMA,
@@ -31,6 +32,7 @@ import { ITEM, KIND, type Kind, LIST, MEMBER, type Member, memberOf, PART_NEED, 
  */
 export function scan(body: Uint8Array, facts: Uint32Array, canonical = false): boolean {
   facts.fill(0);
+  beginBody(body);
   const end = body.length;
   const start = skipSpace(body, 0, end);
   if (start >= end || body[start] !== OPEN_BRACE) return false;

@@ -44,9 +44,7 @@ export function makeSnapshot(cells: readonly FixtureCell[], options: FixtureOpti
         .flatMap((cell) => cell.engines)
         .map(({ id, definition }) => [id, { ...ENGINE, models: [...new Set(models(id))], ...definition }]),
     ),
-    classes: Object.fromEntries(
-      classNames.map((name) => [name, { ...CLASS, model: `m-${name}`, ...classes[name] }]),
-    ),
+    classes: Object.fromEntries(classNames.map((name) => [name, { ...CLASS, model: `m-${name}`, ...classes[name] }])),
     cells: cells.map((cell) => {
       const inRing = cell.engines.filter(({ weight }) => weight > 0);
       const ids = inRing.map(({ id }) => id);
