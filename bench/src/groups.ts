@@ -1,5 +1,7 @@
 import type { BenchGroup } from "./case.ts";
 import { crossing } from "./crossing.ts";
+import { pick } from "./pick.ts";
+import { route } from "./route.ts";
 import { solve } from "./solve.ts";
 
-export const groups: readonly BenchGroup[] = [crossing, solve];
+export const groups: readonly BenchGroup[] = [crossing, pick, route, solve];

@@ -1,5 +1,15 @@
-import { type CurveSet, GENERIC_PROFILE, loadFleet, type Random, seededRandom } from "@guidevane/core";
+import {
+  type ClusterSnapshot,
+  type CurveSet,
+  encodeRing,
+  type Fleet,
+  GENERIC_PROFILE,
+  loadFleet,
+  type Random,
+  seededRandom,
+} from "@guidevane/core";
 import { cellKey, type PlanInputs } from "@guidevane/optimizer";
+import { bootstrapSnapshot, buildRing } from "@guidevane/selector";
 
 /** What is timed, and what the tests check the contestants on: one file, so that both see the same. */
 
@@ -68,4 +78,42 @@ function rttCsv(regions: number, random: Random): string {
 
 function range(count: number): number[] {
   return Array.from({ length: count }, (_, at) => at);
+}
+
+/** A fleet of one cluster whose engines all serve one model. */
+export function oneCluster(urls: readonly string[]): Promise<Fleet> {
+  const engines = urls.map((url, at) => [
+    `e${at}`,
+    { url, region: "r", models: ["m"], kind: "openai", capacityWps: 50 },
+  ]);
+  const text = JSON.stringify({ clusters: { c: { region: "r" } }, engines: Object.fromEntries(engines) });
+  return loadFleet(text, "bench fleet", () => Promise.reject(new Error("no file is named")));
+}
+
+/** Session keys of 36 bytes, as a UUID has. */
+export function sessionKeys(count: number): Uint8Array[] {
+  const random = seededRandom(count);
+  const hex = () => Math.floor(random() * 16).toString(16);
+  return range(count).map(() => Buffer.from("xxxxxxxx-xxxx-4xxx-8xxx-xxxxxxxxxxxx".replaceAll("x", hex)));
+}
+
+/** Chat bodies without a session whose first user message is `bytes` long: the key is the prompt itself. */
+export function chatBodies(count: number, bytes: number): Uint8Array[] {
+  const random = seededRandom(bytes);
+  const letter = () => String.fromCharCode(97 + Math.floor(random() * 26));
+  return range(count).map(() => {
+    const content = Array.from({ length: bytes }, letter).join("");
+    return Buffer.from(JSON.stringify({ model: "m", messages: [{ role: "user", content }], stream: true }));
+  });
+}
+
+/** What a gateway of that fleet routes by once a control plane has published: equal weights, a ring of 4,096 slots. */
+export async function ringSnapshot(engines: number): Promise<ClusterSnapshot> {
+  const urls = range(engines).map((at) => `http://10.0.${at >> 8}.${at & 255}:8000`);
+  const snapshot = bootstrapSnapshot(await oneCluster(urls), "c", 1_700_000_000_000);
+  const cells = snapshot.cells.map((cell) => {
+    const { owners } = buildRing(cell.engines, cell.weights, 4096);
+    return { ...cell, ring: encodeRing(owners, cell.engines.length) };
+  });
+  return { ...snapshot, version: 1, epoch: 1, cells };
 }
