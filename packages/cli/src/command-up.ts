@@ -1,4 +1,4 @@
-import { mkdir, mkdtemp, rm, writeFile } from "node:fs/promises";
+import { mkdtemp, rm, writeFile } from "node:fs/promises";
 import { availableParallelism, tmpdir } from "node:os";
 import { join } from "node:path";
 import type { Fleet } from "@guidevane/core";
@@ -104,28 +104,27 @@ async function bringUp(run: Run): Promise<void> {
   const env = { ...process.env, LOG_LEVEL: process.env.LOG_LEVEL ?? "warn" };
   const controlUrl = local(ports.control);
   const common = ["--fleet", run.fleetFile];
-  const started = [
+  const store = join(run.folder, "store");
+  // Gateways that start before there is a control plane to ask would complain of it.
+  const first = [
     group.start("emulate", ["emulate", ...common], env),
-    group.start(
-      "control",
-      ["control", ...common, "--admin", address(ports.control), "--store", join(run.folder, "store")],
-      env,
-    ),
+    group.start("control", ["control", ...common, "--admin", address(ports.control), "--store", store], env),
   ];
-  for (const cluster of fleet.clusters.keys()) {
-    const state = join(run.folder, `gateway-${cluster}`);
-    await mkdir(state);
-    const args = ["gateway", "--cluster", cluster, ...common, "--control", controlUrl, "--state", state];
-    args.push("--listen", address(ports.gateways.get(cluster)!), "--admin", address(ports.gatewayAdmins.get(cluster)!));
-    started.push(group.start(`gateway ${cluster}`, args, env));
-  }
-  await Promise.all(started.map((child) => child.ready));
+  await Promise.all(first.map((child) => child.ready));
+  const gateways = [...fleet.clusters.keys()].map((cluster) => {
+    const args = ["gateway", "--cluster", cluster, ...common, "--control", controlUrl];
+    args.push("--state", join(run.folder, `gateway-${cluster}`), "--listen", address(ports.gateways.get(cluster)!));
+    args.push("--admin", address(ports.gatewayAdmins.get(cluster)!));
+    return group.start(`gateway ${cluster}`, args, env);
+  });
 
   const measurement = new UpMeasurement(fleet);
   const snapshots = () => fetchSnapshots(controlUrl, fleet.clusters.keys(), process.env.GUIDEVANE_ADMIN_TOKEN);
   const driven = run.talk && [...fleet.demandRps.values()].some((byClass) => byClass.size > 0);
+  // The driver waits for each gateway by itself.
   if (driven) await measureDriven(run, env, measurement, snapshots);
-  else measurement.addSnapshots(await firstSnapshots(snapshots));
+  await Promise.all(gateways.map((child) => child.ready));
+  if (!driven) measurement.addSnapshots(await firstSnapshots(snapshots));
 
   const [firstCluster] = fleet.clusters.keys();
   const tried = [...fleet.clusters.keys()][1] ?? firstCluster!;
@@ -148,18 +147,20 @@ function measureDriven(
   const args = ["drive", "--fleet", run.fleetFile, "--json", "--every", "1"];
   for (const [cluster, port] of run.ports.gateways) args.push("--gateway", `${cluster}=${local(port)}`);
   return new Promise((resolve, reject) => {
-    let seen = 0;
+    let warm = 0;
     let measured = 0;
     let waiting = false;
+    const giveUpMs = performance.now() + FIRST_SNAPSHOT_MS;
     run.group.start("drive", args, env, (line) => {
-      seen += 1;
-      if (measured >= MEASURED_REPORTS || waiting || seen <= WARM_UP_REPORTS) return;
       const report = JSON.parse(line) as DriveReport;
+      if (measured >= MEASURED_REPORTS || waiting || report.cells.every(({ sent }) => sent === 0)) return;
+      warm += 1;
+      if (warm <= WARM_UP_REPORTS) return;
       waiting = true;
       snapshots().then((found) => {
         waiting = false;
         if (found === null) {
-          if (seen * 1000 > FIRST_SNAPSHOT_MS) reject(noSnapshot());
+          if (performance.now() > giveUpMs) reject(noSnapshot());
           return;
         }
         measurement.addSnapshots(found);

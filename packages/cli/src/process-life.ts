@@ -14,6 +14,8 @@ export function untilStopped(): Promise<StopReason> {
     });
     if (!isChild()) return;
     process.on("disconnect", () => resolve("parent gone"));
+    // The channel is to be noticed, not to keep a process that has ended its work.
+    process.channel?.unref();
     if (!process.connected) resolve("parent gone");
   });
 }

@@ -56,6 +56,19 @@ export class DriveClient {
     });
   }
 
+  /** Whether anything answers there. Never rejects. */
+  isListening(): Promise<boolean> {
+    return new Promise((resolve) => {
+      const asked = request(new URL("/v1/models", this.#base), { agent: this.#agent }, (response) => {
+        response.resume();
+        resolve(true);
+      });
+      // Refused is the answer that was asked for.
+      asked.on("error", () => resolve(false));
+      asked.end();
+    });
+  }
+
   close(): void {
     this.#agent.destroy();
   }

@@ -32,7 +32,7 @@ export interface Drive {
 }
 
 /**
- * Drives a fleet's `demandRps` through its gateways: Poisson arrivals, open loop, conversations with a session id each.
+ * Drives a fleet's `demandRps` through its gateways, each from when it listens: Poisson arrivals, open loop, conversations with a session id each.
  * On one machine all clusters and engines are near; the round trip of the network file between the cluster and the engine
  * that answered (`x-guidevane-engine`) is added to what was measured.
  */
@@ -50,6 +50,7 @@ export function startDrive(options: DriveOptions): Drive {
     if (place === undefined) continue;
     const client = new DriveClient(url, clock);
     clients.push(client);
+    const begins: (() => void)[] = [];
     for (const [requestClass, rateRps] of fleet.demandRps.get(cluster) ?? []) {
       const spec = fleet.classes.get(requestClass);
       if (spec === undefined) continue;
@@ -67,14 +68,19 @@ export function startDrive(options: DriveOptions): Drive {
         const driven = await client.post("/v1/chat/completions", headers, body, stream);
         tally.ended(driven, networkMs(fleet, place, driven));
       };
-      stops.push(
-        startArrivals(rateRps, clock, random, (late) => {
-          lateMs = Math.max(lateMs, late);
-          const sending = send().finally(() => underWay.delete(sending));
-          underWay.add(sending);
-        }),
-      );
+      const arrive = (late: number) => {
+        lateMs = Math.max(lateMs, late);
+        const sending = send().finally(() => underWay.delete(sending));
+        underWay.add(sending);
+      };
+      begins.push(() => stops.push(startArrivals(rateRps, clock, random, arrive)));
     }
+    // Traffic that begins before its gateway listens would be counted as failures of the gateway.
+    stops.push(
+      whenListening(client, clock, () => {
+        for (const begin of begins) begin();
+      }),
+    );
   }
 
   return {
@@ -102,6 +108,25 @@ export function startDrive(options: DriveOptions): Drive {
     },
   };
 }
+
+/** Asks every 100 ms until something answers, whatever it says; returns the way to stop asking. */
+function whenListening(client: DriveClient, clock: Clock, begin: () => void): () => void {
+  let stopped = false;
+  let cancel = () => {};
+  const ask = async () => {
+    const listens = await client.isListening();
+    if (stopped) return;
+    if (listens) begin();
+    else cancel = clock.after(ASK_EVERY_MS, () => void ask());
+  };
+  void ask();
+  return () => {
+    stopped = true;
+    cancel();
+  };
+}
+
+const ASK_EVERY_MS = 100;
 
 function networkMs(fleet: Fleet, cluster: ClusterSpec, { engine }: Driven): number {
   const spec = engine === null ? undefined : fleet.engines.get(engine);
