@@ -22,7 +22,8 @@ const MAX_BODY_BYTES = 1_048_576;
 export async function readJson(request: IncomingMessage): Promise<unknown> {
   const chunks: Buffer[] = [];
   let bytes = 0;
-  for await (const chunk of request as AsyncIterable<Buffer>) {
+  // Kept open when this stops early: the refusal goes back over the same connection.
+  for await (const chunk of request.iterator({ destroyOnReturn: false }) as AsyncIterable<Buffer>) {
     bytes += chunk.length;
     if (bytes > MAX_BODY_BYTES) throw new AdminError(413, "body_too_large", `the body is over ${MAX_BODY_BYTES} bytes`);
     chunks.push(chunk);

@@ -26,20 +26,14 @@ async function answer(
   request: IncomingMessage,
   response: ServerResponse,
 ): Promise<void> {
-  const url = new URL(request.url ?? "/", "http://control");
+  const url = urlOf(request);
   const path = url.pathname;
   admit(request, path, guard);
 
   const engine = /^\/v1\/engines\/([^/]+)\/(drain|out)$/.exec(path);
   if (engine !== null) {
     only(request, "POST");
-    return setAdmin(
-      control,
-      decodeURIComponent(engine[1]!),
-      engine[2] === "drain" ? "draining" : "out",
-      request,
-      response,
-    );
+    return setAdmin(control, engine[1]!, engine[2] === "drain" ? "draining" : "out", request, response);
   }
   switch (path) {
     case "/v1/snapshot":
@@ -142,6 +136,14 @@ function clusterOf(control: Control, url: URL): string {
   if (!control.fleet.clusters.has(cluster))
     throw new AdminError(404, "unknown_cluster", `no cluster ${JSON.stringify(cluster)} in the fleet`);
   return cluster;
+}
+
+function urlOf(request: IncomingMessage): URL {
+  const target = request.url ?? "/";
+  // A target that begins with two slashes would be read as a host.
+  if (target.startsWith("//") || !URL.canParse(target, "http://control"))
+    throw new AdminError(400, "bad_request", `the target ${JSON.stringify(target)} is not a path`);
+  return new URL(target, "http://control");
 }
 
 function only(request: IncomingMessage, method: "GET" | "POST"): void {

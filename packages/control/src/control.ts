@@ -8,6 +8,7 @@ import {
   type OperatorState,
   type Publication,
   type Random,
+  SIGNAL_NAMES,
   type Store,
   type StoredPublication,
   snapshotTag,
@@ -85,8 +86,12 @@ export class Control {
       onChange: (id) => this.#engineChanged(id),
       onScrape: (id, result, message) => {
         this.metrics.scraped(id, result);
-        if (result === "ok") this.#conditions.ends(`metrics of ${id}`, "metrics are read again");
-        else this.#conditions.begins(`metrics of ${id}`, result, `metrics can't be read: ${message}`, { engine: id });
+        if (result !== "ok") {
+          this.#conditions.begins(`metrics of ${id}`, result, `metrics can't be read: ${message}`, { engine: id });
+          return;
+        }
+        this.#conditions.ends(`metrics of ${id}`, "metrics are read again");
+        this.#tellMissing(id);
       },
     });
   }
@@ -129,13 +134,13 @@ export class Control {
   /** Takes a gateway's report in; gives the live gateways of its cluster. */
   report(report: DemandReport): number {
     const nowMs = this.clock.nowMs();
-    this.levels.add(report, nowMs);
+    const { deathsChanged } = this.levels.add(report, nowMs);
     const live = this.levels.live(report.cluster, nowMs);
     if (this.#liveGateways.get(report.cluster) !== live) {
       this.#liveGateways.set(report.cluster, live);
       this.feed.send({ event: "gateways", data: { gateways: live } }, report.cluster);
     }
-    this.#hurryIfLost();
+    if (deathsChanged) this.#hurryIfLost();
     return live;
   }
 
@@ -194,6 +199,14 @@ export class Control {
       this.metrics.publishTotal.inc({ result: "failed" });
       this.#conditions.begins("tick", "thrown", `the tick failed: ${String(error)}`, { err: error });
     }
+  }
+
+  /** A series that is not on the page is an alarm: it may not pass for a zero. */
+  #tellMissing(id: string): void {
+    const { signals } = this.#collector.of(id)!;
+    const missing = SIGNAL_NAMES.filter((name) => signals[name].state === "missing").join(", ");
+    if (missing === "") this.#conditions.ends(`signals of ${id}`, "all signals are there again");
+    else this.#conditions.begins(`signals of ${id}`, missing, `the metrics page lacks ${missing}`, { engine: id });
   }
 
   #engineChanged(id: string): void {

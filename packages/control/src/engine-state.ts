@@ -32,25 +32,30 @@ export interface EngineSources {
  * engines are counted as they are configured until a gateway calls one dead.
  */
 export function engineStates(fleet: Fleet, sources: EngineSources): ReadonlyMap<string, EngineState> {
-  const verdicts = new Map(
-    [...fleet.engines.keys()].map((id) => [id, verdictOf(sources.observation(id), sources.evidence(id))]),
+  const known = new Map(
+    [...fleet.engines.keys()].map((id) => {
+      const observation = sources.observation(id);
+      const evidence = sources.evidence(id);
+      return [id, { observation, evidence, verdict: verdictOf(observation, evidence) }];
+    }),
   );
   const models = new Set([...fleet.engines.values()].flatMap((engine) => engine.models));
   const cutOff = new Set(
     [...models].filter((model) =>
       [...fleet.engines.values()]
         .filter((engine) => engine.models.includes(model))
-        .every(({ id }) => verdicts.get(id)!.kind === "dead-alone"),
+        .every(({ id }) => known.get(id)!.verdict.kind === "dead-alone"),
     ),
   );
   return new Map(
     [...fleet.engines.values()].map((engine) => {
-      const verdict = verdicts.get(engine.id)!;
+      const { observation, evidence, verdict } = known.get(engine.id)!;
       const failOpen = verdict.kind === "dead-alone" && engine.models.some((model) => cutOff.has(model));
       const taken: Verdict = failOpen
         ? { kind: "alive", reason: `${verdict.reason} from here, as is every engine of its model: taken as alive` }
         : verdict;
-      return [engine.id, engineState(engine, taken, sources)];
+      const adminState = sources.operator.engines[engine.id] ?? engine.adminState;
+      return [engine.id, engineState(engine, adminState, taken, observation, evidence)];
     }),
   );
 }
@@ -77,10 +82,13 @@ function verdictOf({ probed }: Observation, evidence: EngineEvidence): Verdict {
   return { kind: "alive", reason: probed.reason };
 }
 
-function engineState(engine: EngineSpec, verdict: Verdict, sources: EngineSources): EngineState {
-  const observation = sources.observation(engine.id);
-  const evidence = sources.evidence(engine.id);
-  const adminState = sources.operator.engines[engine.id] ?? engine.adminState;
+function engineState(
+  engine: EngineSpec,
+  adminState: AdminState,
+  verdict: Verdict,
+  observation: Observation,
+  evidence: EngineEvidence,
+): EngineState {
   const { value, state } = observation.signals.readyReplicas;
   // A zero that nobody repeats must not keep an engine out for ever: once stale, the probe alone decides.
   const counted = value !== null && (state === "fresh" || value > 0) ? value : engine.replicas;

@@ -37,10 +37,6 @@ export class Feed {
       if (cluster === undefined || of === cluster) this.#write(response, text);
   }
 
-  get readers(): number {
-    return this.#readers.size;
-  }
-
   close(): void {
     this.#cancelKeepAlive();
     for (const response of this.#readers.keys()) response.end();
@@ -55,6 +51,8 @@ export class Feed {
   }
 
   #write(response: ServerResponse, text: string): void {
+    // Between a broken connection and its `close` event a write would be an error that nobody awaits.
+    if (response.destroyed || response.writableEnded) return;
     if (response.writableLength > MAX_BEHIND_BYTES) response.destroy();
     else response.write(text);
   }

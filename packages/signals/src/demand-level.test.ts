@@ -92,10 +92,10 @@ describe("demand from reports", () => {
   it("counts a report once, though it come twice or late, and begins again with a restarted gateway", () => {
     const levels = new DemandLevels();
     run(levels, 0, 20, "g1", 10);
-    expect(levels.add(report({ offered: 9999, seq: 20 }), 20 * SECOND)).toBe(false);
-    expect(levels.add(report({ offered: 9999, seq: 18 }), 20 * SECOND)).toBe(false);
+    expect(levels.add(report({ offered: 9999, seq: 20 }), 20 * SECOND).counted).toBe(false);
+    expect(levels.add(report({ offered: 9999, seq: 18 }), 20 * SECOND).counted).toBe(false);
     expect(levels.of("east", 20 * SECOND)?.get("chat")?.offeredRps).toBe(10);
-    expect(levels.add(report({ offered: 10, seq: 1 }), 21 * SECOND)).toBe(true);
+    expect(levels.add(report({ offered: 10, seq: 1 }), 21 * SECOND).counted).toBe(true);
   });
 
   it("measures the work of a request", () => {
@@ -122,6 +122,18 @@ describe("what gateways found of an engine", () => {
     expect(levels.evidence("e2", 0)).toMatchObject({ severity: 0, dead: 0 });
     expect(levels.evidence("e1", 3 * SECOND)).toMatchObject({ dead: 1, successes: 0 });
     expect(levels.evidence("e1", 3 * SECOND + 1)).toMatchObject({ severity: 0, dead: 0 });
+  });
+
+  it("says when a gateway's word on who is dead has changed, and only then", () => {
+    const levels = new DemandLevels();
+    const add = (seq: number, engines: Record<string, { dead: boolean }>) =>
+      levels.add(report({ seq, engines }), seq * SECOND).deathsChanged;
+    expect(add(1, { e1: { dead: false } })).toBe(false);
+    expect(add(2, { e1: { dead: true } })).toBe(true);
+    expect(add(3, { e1: { dead: true } })).toBe(false);
+    expect(add(4, { e1: { dead: true }, e2: { dead: true } })).toBe(true);
+    expect(add(5, { e1: { dead: false }, e2: { dead: true } })).toBe(true);
+    expect(add(6, { e1: { dead: false } })).toBe(true);
   });
 
   it("remembers an answer for 5 s, and not of a gateway that has since called the engine dead", () => {

@@ -42,6 +42,14 @@ export interface EngineEvidence {
   readonly lateSuccesses: number;
 }
 
+/** What became of a report. */
+export interface Taken {
+  /** False = an old one, come late or twice, which counts nothing. */
+  readonly counted: boolean;
+  /** The gateway calls an engine dead that it did not before, or no longer one that it did. */
+  readonly deathsChanged: boolean;
+}
+
 interface Gateway {
   readonly cluster: string;
   readonly firstMs: number;
@@ -70,12 +78,13 @@ interface EngineReport {
 export class DemandLevels {
   readonly #gateways = new Map<string, Gateway>();
 
-  /** Takes a report in; false = an old one, come late or twice, which counts nothing. */
-  add(report: DemandReport, nowMs: number): boolean {
+  /** Takes a report in. */
+  add(report: DemandReport, nowMs: number): Taken {
     this.#forget(nowMs);
     const key = `${report.cluster}\n${report.gateway}`;
     let gateway = this.#gateways.get(key);
-    if (gateway !== undefined && report.seq <= gateway.seq && gateway.seq - report.seq < LATE_REPORTS) return false;
+    if (gateway !== undefined && report.seq <= gateway.seq && gateway.seq - report.seq < LATE_REPORTS)
+      return { counted: false, deathsChanged: false };
     if (gateway === undefined) {
       gateway = {
         cluster: report.cluster,
@@ -93,8 +102,7 @@ export class DemandLevels {
     gateway.heardMs = nowMs;
     gateway.windowMs = report.windowMs;
     takeClasses(gateway, report);
-    takeEngines(gateway, report, nowMs);
-    return true;
+    return { counted: true, deathsChanged: takeEngines(gateway, report, nowMs) };
   }
 
   /** Offered demand by class of a cluster that has reported; null for one that has not, or is still starting. */
@@ -197,11 +205,18 @@ function takeClasses(gateway: Gateway, report: DemandReport): void {
   }
 }
 
-function takeEngines(gateway: Gateway, report: DemandReport, nowMs: number): void {
+/** True when what the gateway calls dead has changed. */
+function takeEngines(gateway: Gateway, report: DemandReport, nowMs: number): boolean {
   const kept = Math.exp(-report.windowMs / EVIDENCE_MS);
-  for (const id of gateway.engines.keys()) if (!Object.hasOwn(report.engines, id)) gateway.engines.delete(id);
+  let deathsChanged = false;
+  for (const [id, before] of gateway.engines) {
+    if (Object.hasOwn(report.engines, id)) continue;
+    if (before.dead) deathsChanged = true;
+    gateway.engines.delete(id);
+  }
   for (const [id, said] of Object.entries(report.engines)) {
     const before = gateway.engines.get(id);
+    if (said.dead !== (before?.dead ?? false)) deathsChanged = true;
     gateway.engines.set(id, {
       attempts: said.attempts,
       faults: said.faults,
@@ -211,4 +226,5 @@ function takeEngines(gateway: Gateway, report: DemandReport, nowMs: number): voi
       successMs: said.attempts > said.faults ? nowMs : (before?.successMs ?? Number.NEGATIVE_INFINITY),
     });
   }
+  return deathsChanged;
 }
