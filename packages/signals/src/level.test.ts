@@ -42,7 +42,7 @@ describe("a level of demand", () => {
     },
   );
 
-  it("takes half of a doubling within 3 s and all but a tenth within 15 s, and falls by 63 %% in 30 s", () => {
+  it("takes half of a doubling within 4 s and all but a tenth within 16 s, and falls by 63 %% in 30 s", () => {
     const level = new Level();
     for (let i = 0; i < 120; i++) level.add(100, 1000);
     for (let i = 0; i < 4; i++) level.add(200, 1000);
