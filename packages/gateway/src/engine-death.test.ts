@@ -1,0 +1,95 @@
+import { afterEach, describe, expect, it } from "vitest";
+import type { Gateway } from "./gateway.ts";
+import { fleetOf } from "./testing/fleet.ts";
+import { headerIn } from "./testing/raw-client.ts";
+import { type EngineRequestSeen, jsonAnswer, ScriptedEngine } from "./testing/scripted-engine.ts";
+import { CHAT, createSetup, eventually } from "./testing/setup.ts";
+import { snapshotOf } from "./testing/snapshot.ts";
+
+const setup = createSetup(afterEach);
+
+const good = ({ socket }: EngineRequestSeen): void => {
+  socket.write(jsonAnswer('{"ok":1}'));
+};
+
+async function healthOf(gateway: Gateway): Promise<Record<string, string>> {
+  const engines = (await (await fetch(`${gateway.adminUrl}/v1/engines`)).json()) as { id: string; health: string }[];
+  return Object.fromEntries(engines.map(({ id, health }) => [id, health]));
+}
+
+/** Which engine serves each of `count` conversations. */
+async function homes(gateway: Gateway, count: number): Promise<string[]> {
+  const client = await setup.client(gateway);
+  const found: string[] = [];
+  for (let i = 0; i < count; i++) {
+    client.post(CHAT, `{"model":"m","messages":[{"role":"user","content":"talk ${i}"}]}`);
+    const got = await client.answer();
+    expect(got.status).toBe(200);
+    found.push(headerIn(got, "x-guidevane-engine") ?? "");
+  }
+  return found;
+}
+
+describe("an engine that is killed", () => {
+  it("moves only its own conversations, without an error, and they come home within 5 s of its return and a ramp", async () => {
+    const a = await ScriptedEngine.start(good);
+    const [b, c] = [await setup.engine(good), await setup.engine(good)];
+    const fleet = await fleetOf({ a: a.url, b: b.url, c: c.url });
+    const gateway = await setup.gateway(fleet);
+    gateway.offer(JSON.stringify(snapshotOf(fleet, { version: 1 }, { a: 0.4, b: 0.3, c: 0.3 })));
+    const before = await homes(gateway, 60);
+    expect(new Set(before)).toEqual(new Set(["a", "b", "c"]));
+    await a.kill();
+    const during = await homes(gateway, 60);
+    expect(during).not.toContain("a");
+    for (const [i, home] of before.entries()) if (home !== "a") expect(during[i]).toBe(home);
+    expect((await healthOf(gateway)).a).toBe("dead");
+    const returned = await ScriptedEngine.start(good, { port: a.port });
+    setup.cleanups.push(() => returned.kill());
+    const fromMs = performance.now();
+    await eventually(async () => (await healthOf(gateway)).a === "ready");
+    await eventually(async () => (await homes(gateway, 60)).includes("a"));
+    expect(performance.now() - fromMs).toBeLessThan(5000);
+  }, 15_000);
+
+  it("by its probes alone still gets traffic when there is no other: fail-open", async () => {
+    const engine = await setup.engine(good, { health: () => 503 });
+    const gateway = await setup.before({ a: engine });
+    await eventually(async () => (await healthOf(gateway)).a === "dead");
+    const client = await setup.client(gateway);
+    client.post(CHAT, '{"model":"m","messages":[]}');
+    const got = await client.answer();
+    expect([got.status, headerIn(got, "x-guidevane-reason")]).toEqual([200, "fail-open"]);
+  }, 15_000);
+
+  it("is not taken for dead where its default health path is not there", async () => {
+    let asked = 0;
+    const engine = await setup.engine(good, {
+      health: () => {
+        asked += 1;
+        return 404;
+      },
+    });
+    const gateway = await setup.before({ a: engine });
+    await eventually(() => asked === 1);
+    await eventually(async () => (await healthOf(gateway)).a === "ready");
+  });
+});
+
+describe("stopping", () => {
+  it("takes no new connection, lets a running answer finish, and closes everything", async () => {
+    const engine = await setup.engine();
+    const gateway = await setup.before({ a: engine });
+    const client = await setup.client(gateway);
+    client.post(CHAT, '{"model":"m","messages":[]}');
+    const { socket, closed } = await engine.next();
+    const stopped = gateway.stop();
+    await expect(fetch(`${gateway.url}/v1/models`)).rejects.toThrow();
+    socket.write(jsonAnswer('{"ok":1}'));
+    expect((await client.answer()).status).toBe(200);
+    await stopped;
+    await closed;
+    await client.closed;
+    await expect(fetch(`${gateway.adminUrl}/healthz`)).rejects.toThrow();
+  });
+});
