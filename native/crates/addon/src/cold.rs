@@ -1,7 +1,5 @@
 //! Calls that are not on the request path: macros, checked arguments, unwinds caught.
 
-use std::sync::Arc;
-
 use guidevane_core::curve::{self, CurveSet, CurveValues};
 use guidevane_core::table::{Columns, Table};
 use napi::{Error, Result, Status};
@@ -54,9 +52,7 @@ pub fn load_router(
     let columns = Columns { words, numbers, ring, names };
     let cell_rows = in_flight.len() / engines.len();
     let table = Table::read(&columns, engines.len(), cell_rows).map_err(|bad| Error::new(Status::InvalidArg, bad))?;
-    let table = Arc::new(table);
-    let id = tables::register(&table);
-    Ok(RouteFunction::new(table, id, engines, in_flight))
+    Ok(RouteFunction::new(tables::register(table), engines, in_flight))
 }
 
 /// This thread's function to route by a table that another thread loaded; null once nobody holds that table.
@@ -66,15 +62,16 @@ pub fn attach_router(
     #[napi(ts_arg_type = "Uint32Array")] engines: SharedWords,
     #[napi(ts_arg_type = "Uint32Array")] in_flight: SharedWords,
 ) -> Result<Option<RouteFunction>> {
-    let Some(table) = tables::find(table_id) else { return Ok(None) };
-    if engines.len() != table.engine_slots || in_flight.len() / engines.len() != table.cell_rows {
+    let Some(held) = tables::find(table_id) else { return Ok(None) };
+    let Table { engine_slots, cell_rows, .. } = held.table;
+    if engines.len() != engine_slots || in_flight.len() / engines.len() != cell_rows {
         return Err(Error::new(Status::InvalidArg, "the shared state has other sizes than the table was loaded with"));
     }
-    Ok(Some(RouteFunction::new(table, table_id, engines, in_flight)))
+    Ok(Some(RouteFunction::new(held, engines, in_flight)))
 }
 
 /// How many tables this process holds: a gauge, and what shows that none leaks.
 #[napi(catch_unwind)]
 pub fn tables_held() -> u32 {
-    tables::held()
+    tables::count()
 }

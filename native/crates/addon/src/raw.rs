@@ -20,9 +20,10 @@ use guidevane_core::guard::guard;
 use guidevane_core::route::{Scratch, route};
 use guidevane_core::seam::{head, out};
 use guidevane_core::state::SharedState;
-use guidevane_core::table::Table;
 use napi::bindgen_prelude::{FromNapiValue, ToNapiValue, TypeName};
 use napi::{Error, Result, Status, ValueType, sys};
+
+use crate::tables::HeldTable;
 
 /// A `Uint32Array` over a SharedArrayBuffer, kept alive for as long as this is.
 pub struct SharedWords {
@@ -89,9 +90,7 @@ impl TypeName for SharedWords {
 
 /// One thread's router; in JavaScript a function `(headWords, headBytes, body, out) => status`.
 pub struct RouteFunction {
-    table: Arc<Table>,
-    /// Under what number other threads find the table; the function's `tableId`.
-    table_id: u32,
+    held: Arc<HeldTable>,
     shared: SharedColumns,
     scratch: RefCell<Scratch>,
 }
@@ -113,22 +112,22 @@ impl SharedState for SharedColumns {
 }
 
 impl RouteFunction {
-    pub fn new(table: Arc<Table>, table_id: u32, engines: SharedWords, in_flight: SharedWords) -> Self {
-        let scratch = RefCell::new(Scratch::for_table(&table));
-        Self { table, table_id, shared: SharedColumns { engines, in_flight }, scratch }
+    pub fn new(held: Arc<HeldTable>, engines: SharedWords, in_flight: SharedWords) -> Self {
+        let scratch = RefCell::new(Scratch::for_table(&held.table));
+        Self { held, shared: SharedColumns { engines, in_flight }, scratch }
     }
 
     /// What the garbage collector should think a function costs: the table, though threads share it, since one of them
     /// may be the last to hold it.
     fn bytes(&self) -> i64 {
-        i64::try_from(self.table.bytes()).unwrap_or(i64::MAX)
+        i64::try_from(self.held.table.bytes()).unwrap_or(i64::MAX)
     }
 }
 
 impl ToNapiValue for RouteFunction {
     unsafe fn to_napi_value(env: sys::napi_env, function: Self) -> Result<sys::napi_value> {
         let bytes = function.bytes();
-        let table_id = function.table_id;
+        let table_id = function.held.id;
         let data = Box::into_raw(Box::new(function));
         let mut value = ptr::null_mut();
         // SAFETY: `env` is Node's. `data` stays valid until `finalize`, which Node runs once, after the last call.
@@ -219,7 +218,8 @@ unsafe fn decide(env: sys::napi_env, info: sys::napi_callback_info) -> std::resu
 
         let mut scratch = function.scratch.try_borrow_mut().map_err(|_| "route was called from within itself")?;
         let mut words = [0; out::WORDS];
-        let status = route(&function.table, &function.shared, &mut scratch, &head_words, head_bytes, body, &mut words);
+        let status =
+            route(&function.held.table, &function.shared, &mut scratch, &head_words, head_bytes, body, &mut words);
         ptr::copy_nonoverlapping(words.as_ptr(), found.data.cast::<u32>(), out::WORDS);
         Ok(status as u32)
     }

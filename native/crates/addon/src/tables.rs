@@ -6,38 +6,50 @@ use std::sync::{Arc, Mutex, MutexGuard, PoisonError, Weak};
 
 use guidevane_core::table::Table;
 
+/// A table that other threads may find by its number, for as long as anyone holds it.
+pub struct HeldTable {
+    pub table: Table,
+    pub id: u32,
+}
+
 #[derive(Default)]
 struct Tables {
     next_id: u32,
-    by_id: HashMap<u32, Weak<Table>>,
+    by_id: HashMap<u32, Weak<HeldTable>>,
 }
 
 static TABLES: Mutex<Option<Tables>> = Mutex::new(None);
 
 /// Gives the table a number that no table held at present has.
-pub fn register(table: &Arc<Table>) -> u32 {
+pub fn register(table: Table) -> Arc<HeldTable> {
     let mut tables = lock();
     let tables = tables.get_or_insert_default();
-    tables.by_id.retain(|_, table| table.strong_count() > 0);
     while tables.by_id.contains_key(&tables.next_id) {
         tables.next_id = tables.next_id.wrapping_add(1);
     }
     let id = tables.next_id;
     tables.next_id = id.wrapping_add(1);
-    tables.by_id.insert(id, Arc::downgrade(table));
-    id
+    let held = Arc::new(HeldTable { table, id });
+    tables.by_id.insert(id, Arc::downgrade(&held));
+    held
 }
 
 /// The table of this number, or `None` once nobody holds it.
-pub fn find(id: u32) -> Option<Arc<Table>> {
+pub fn find(id: u32) -> Option<Arc<HeldTable>> {
     lock().as_ref()?.by_id.get(&id)?.upgrade()
 }
 
 /// How many tables this process holds.
-pub fn held() -> u32 {
-    let tables = lock();
-    let all = tables.iter().flat_map(|tables| tables.by_id.values());
-    all.filter(|table| table.strong_count() > 0).count() as u32
+pub fn count() -> u32 {
+    lock().as_ref().map_or(0, |tables| tables.by_id.len() as u32)
+}
+
+impl Drop for HeldTable {
+    fn drop(&mut self) {
+        if let Some(tables) = lock().as_mut() {
+            tables.by_id.remove(&self.id);
+        }
+    }
 }
 
 fn lock() -> MutexGuard<'static, Option<Tables>> {
