@@ -39,8 +39,8 @@ export interface ControlParts {
   readonly logger: ControlLogger;
 }
 
-/** How often the feed repeats what the collector knows. */
-const SIGNALS_FEED_MS = 1000;
+/** How often the feed repeats what the collector knows: as often as engines are scraped. Changes go out at once. */
+const SIGNALS_FEED_MS = 2000;
 
 /** The control plane without its sockets: what it knows, its loops, and what an operator may say to it. */
 export class Control {
@@ -210,9 +210,9 @@ export class Control {
   }
 
   #engineChanged(id: string): void {
-    const { health, healthReason, readyReplicas } = this.engineStates().get(id)!;
+    const { health, healthReason, readyReplicas, observation } = this.engineStates().get(id)!;
     this.#logger.info({ engine: id, health, healthReason, readyReplicas }, `engine ${id} is ${health}`);
-    this.feed.send(this.#signalsEvent());
+    this.feed.send({ event: "signals", data: { engines: { [id]: observation.signals } } });
     this.#hurryIfLost();
   }
 

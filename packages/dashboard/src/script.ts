@@ -7,6 +7,7 @@ export const SCRIPT = `
 const REFRESH_MS = 3000;
 const byId = (id) => document.getElementById(id);
 let token = sessionStorage.getItem("guidevane-token");
+let timer;
 
 async function get(path) {
   const headers = token === null ? {} : { authorization: "Bearer " + token };
@@ -102,6 +103,7 @@ function showSummary(snapshots) {
 }
 
 async function refresh() {
+  clearTimeout(timer);
   try {
     const engines = await get("/v1/engines");
     const clusters = await get("/v1/clusters");
@@ -114,7 +116,8 @@ async function refresh() {
   } catch (error) {
     byId("summary").textContent = error.message;
   }
-  setTimeout(refresh, REFRESH_MS);
+  clearTimeout(timer);
+  timer = setTimeout(refresh, REFRESH_MS);
 }
 
 byId("token").addEventListener("submit", (event) => {
