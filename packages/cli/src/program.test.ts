@@ -1,0 +1,141 @@
+import { execFile } from "node:child_process";
+import { mkdtemp, rm, writeFile } from "node:fs/promises";
+import { createServer } from "node:net";
+import { tmpdir } from "node:os";
+import { join } from "node:path";
+import { fileURLToPath } from "node:url";
+import { afterAll, beforeAll, describe, expect, it } from "vitest";
+import { DEFAULT_FLEET } from "./up-fleet.ts";
+
+const MAIN = fileURLToPath(new URL("./main.ts", import.meta.url));
+
+interface Ended {
+  readonly code: number;
+  readonly stdout: string;
+  readonly stderr: string;
+}
+
+function run(args: readonly string[], env: Record<string, string> = {}): Promise<Ended> {
+  return new Promise((resolve) => {
+    const options = { env: { ...process.env, GUIDEVANE_ADMIN_TOKEN: "", LOG_LEVEL: "warn", ...env } };
+    execFile(process.execPath, ["--conditions=@guidevane/source", MAIN, ...args], options, (error, stdout, stderr) => {
+      resolve({ code: error === null ? 0 : Number(error.code), stdout, stderr });
+    });
+  });
+}
+
+let folder = "";
+beforeAll(async () => {
+  folder = await mkdtemp(join(tmpdir(), "guidevane-test-"));
+});
+afterAll(() => rm(folder, { recursive: true, force: true }));
+
+const PROFILE = join(DEFAULT_FLEET, "..", "profile.yaml");
+const CONTROL = ["control", "--fleet", DEFAULT_FLEET, "--store", "/tmp/unused"];
+const GATEWAY = ["gateway", "--fleet", DEFAULT_FLEET, "--listen", "127.0.0.1:0", "--state", "/tmp/unused"];
+
+describe("the program", { timeout: 60_000 }, () => {
+  it("shows its commands, and none that is not there yet", async () => {
+    const { code, stdout } = await run(["--help"]);
+    expect(code).toBe(0);
+    for (const command of ["up", "control", "gateway", "emulate", "drive", "fleet"])
+      expect(stdout).toMatch(new RegExp(`^  ${command}\\b`, "m"));
+    expect(stdout).not.toMatch(/^ {2}(solve|explain|diff|what-if|why|profile|simulate|doctor)\b/m);
+  });
+
+  it.each([
+    ["nothing at all", [], "Usage: guidevane"],
+    ["a command that is not there", ["solve", "x.json"], "unknown command 'solve'"],
+    ["a flag that is not there", ["up", "--fast"], "unknown option '--fast'"],
+    ["a flag that is missing", ["control"], "required option '--fleet <file>'"],
+    ["a fleet file that is not there", ["fleet", "check", "/nowhere.yaml"], 'can\'t read "/nowhere.yaml" (ENOENT)'],
+    ["a port that can't be", ["up", "--port", "70000"], '--port: must be a port, 0 to 65535 (got "70000")'],
+    ["a demand that can't be", ["up", "--demand", "lots"], '--demand: must be talk or none (got "lots")'],
+    ["threads", ["up", "--threads", "2"], '--threads: is not supported yet (got "2")'],
+    ["a kind of engine for later", ["emulate", "--kind", "tgi"], '--kind: is not supported yet (got "tgi")'],
+    ["an emulator without a port", ["emulate", "--model", "m", "--profile", PROFILE], "--port: is required"],
+    [
+      "an admin address without a port",
+      [...CONTROL, "--admin", "localhost"],
+      '--admin: must be HOST:PORT (got "localhost")',
+    ],
+    ["control open to others without a token", [...CONTROL, "--admin", "0.0.0.0:0"], "needs GUIDEVANE_ADMIN_TOKEN"],
+    [
+      "a gateway open to others without a token",
+      [...GATEWAY, "--cluster", "a", "--admin", "0.0.0.0:0", "--control", "http://127.0.0.1:1"],
+      "needs GUIDEVANE_ADMIN_TOKEN",
+    ],
+    [
+      "a gateway of no cluster",
+      [...GATEWAY, "--cluster", "z", "--admin", "127.0.0.1:0", "--control", "http://127.0.0.1:1"],
+      '--cluster: is not a cluster of the fleet file (got "z")',
+    ],
+    [
+      "a control plane that is no URL",
+      [...GATEWAY, "--cluster", "a", "--admin", "127.0.0.1:0", "--control", "here"],
+      '--control: must be an http or https URL (got "here")',
+    ],
+    ["a driver of no cluster", ["drive", "--fleet", DEFAULT_FLEET, "--gateway", "z=http://127.0.0.1:1"], '(got "z")'],
+  ])("exits 2 on %s, naming it", async (_what, args, text) => {
+    const { code, stderr } = await run(args);
+    expect(stderr).toContain(text);
+    expect(code).toBe(2);
+  });
+
+  it("names each fault of a fleet file on one line, with path and value", async () => {
+    const file = join(folder, "bad.yaml");
+    await writeFile(
+      file,
+      [
+        "clusters: { a: { region: r } }",
+        "engines:",
+        '  e: { url: "http://127.0.0.1:1", region: r, models: [m], capacityWps: -80 }',
+        "policy: { tick: 5, headroom: 0.06 }",
+        "colour: red",
+      ].join("\n"),
+    );
+    const { code, stderr } = await run(["fleet", "check", file]);
+    expect(code).toBe(2);
+    const lines = stderr.trim().split("\n");
+    expect(lines).toHaveLength(4);
+    expect(stderr).toMatch(/^ {2}engines\.e\.capacityWps: .*\(got -80\)$/m);
+    expect(stderr).toMatch(/^ {2}policy\.tick: .*`tickMs` \(got 5\)$/m);
+    expect(stderr).toMatch(/^ {2}colour: .*\(got "red"\)$/m);
+  });
+
+  it("checks the fleet that it ships, as a table and as JSON", async () => {
+    const table = await run(["fleet", "check", DEFAULT_FLEET]);
+    expect(table.code).toBe(0);
+    expect(table.stdout.trim().split("\n").at(-1)).toBe("ok");
+    const json = await run(["fleet", "check", DEFAULT_FLEET, "--json"]);
+    const summary = JSON.parse(json.stdout);
+    expect(summary.engines.map((each: { capacityWps: number }) => each.capacityWps)).toEqual([100, 100, 80]);
+    expect(summary.classes).toMatchObject([{ name: "chat", work: 1, demandRps: 250 }]);
+    expect(summary.warnings).toEqual([]);
+  });
+
+  it("exits 1 and names the port when one of its ports is taken", async () => {
+    const server = createServer();
+    const port = await new Promise<number>((resolve) => {
+      server.listen(0, "127.0.0.1", () => resolve((server.address() as { port: number }).port));
+    });
+    // The first gateway's port, unless that leaves no room above it: then an engine's, far below.
+    const base = port < 60_000 ? port : port - 200;
+    const { code, stderr } = await run(["up", "--port", String(base)]);
+    server.close();
+    expect(stderr).toContain(String(port));
+    expect(stderr).toContain("in use by another program");
+    expect(code).toBe(1);
+  });
+
+  it("exits 1 and names the address when an emulator's port is taken", async () => {
+    const server = createServer();
+    const port = await new Promise<number>((resolve) => {
+      server.listen(0, "127.0.0.1", () => resolve((server.address() as { port: number }).port));
+    });
+    const { code, stderr } = await run(["emulate", "--port", String(port), "--model", "m", "--profile", PROFILE]);
+    server.close();
+    expect(stderr).toContain(`127.0.0.1:${port} is in use by another program`);
+    expect(code).toBe(1);
+  });
+});
