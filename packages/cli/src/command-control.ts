@@ -1,5 +1,3 @@
-import { startControl } from "@guidevane/control";
-import { openDirectoryStore } from "@guidevane/store";
 import type { Command } from "commander";
 import { adminToken, parseAddress } from "./address.ts";
 import { badUsage } from "./exit-code.ts";
@@ -31,6 +29,11 @@ async function control(flags: ControlFlags): Promise<void> {
   const token = adminToken("--admin", address, process.env);
   if (/^nats:/.test(flags.store)) badUsage("--store", flags.store, "nats is not supported yet; name a folder");
   const fleet = await readFleet(flags.fleet);
+  // Loaded here, so that a command does not wait for what only another one needs.
+  const [{ startControl }, { openDirectoryStore }] = await Promise.all([
+    import("@guidevane/control"),
+    import("@guidevane/store"),
+  ]);
   const stopped = untilStopped();
   const logger = createLog("control", process.env);
   const running = await startControl({

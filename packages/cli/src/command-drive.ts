@@ -1,6 +1,6 @@
 import { setTimeout as delay } from "node:timers/promises";
 import type { Fleet } from "@guidevane/core";
-import { type DriveReport, startDrive } from "@guidevane/simulator";
+import type { DriveReport } from "@guidevane/simulator";
 import type { Command } from "commander";
 import { parseCount } from "./address.ts";
 import { badUsage } from "./exit-code.ts";
@@ -36,6 +36,7 @@ async function drive(flags: DriveFlags): Promise<void> {
   const seed = parseCount("--seed", flags.seed);
   const everyMs = parseSeconds("--every", flags.every);
   const lastMs = flags.seconds === undefined ? null : parseSeconds("--seconds", flags.seconds);
+  const { startDrive } = await import("@guidevane/simulator");
   const stopped = untilStopped();
   const running = startDrive({ fleet, gateways, seed });
   tellReady();

@@ -1,5 +1,5 @@
 import { type EngineSpec, type Fleet, GuidevaneError, profileOf, seededRandom } from "@guidevane/core";
-import { type EmulatedEngine, type EmulatedEngineOptions, startEmulatedEngine } from "@guidevane/simulator";
+import type { EmulatedEngine, EmulatedEngineOptions } from "@guidevane/simulator";
 import type { Command } from "commander";
 import { isLoopback, parseCount, parsePort } from "./address.ts";
 import { badUsage } from "./exit-code.ts";
@@ -38,6 +38,7 @@ async function emulate(flags: EmulateFlags): Promise<void> {
   const seed = flags.seed === undefined ? undefined : parseCount("--seed", flags.seed);
   const wanted =
     flags.fleet === undefined ? [await oneEngine(flags)] : ofFleet(await readFleet(flags.fleet), flags.fleet);
+  const { startEmulatedEngine } = await import("@guidevane/simulator");
   const engines: EmulatedEngine[] = [];
   const stopped = untilStopped();
   try {

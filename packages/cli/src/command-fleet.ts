@@ -13,7 +13,7 @@ export function addFleet(program: Command): void {
     .option("--json", "print JSON")
     .action(async (file: string, flags: { json?: true }) => {
       const summary = summariseFleet(await readFleet(file));
-      process.stdout.write(flags.json ? `${JSON.stringify(summary, null, 2)}\n` : showSummary(summary));
+      program.configureOutput().writeOut?.(flags.json ? `${JSON.stringify(summary, null, 2)}\n` : showSummary(summary));
     });
 }
 

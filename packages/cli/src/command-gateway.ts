@@ -1,4 +1,3 @@
-import { startGateway } from "@guidevane/gateway";
 import type { Command } from "commander";
 import { adminToken, parseAddress } from "./address.ts";
 import { badUsage } from "./exit-code.ts";
@@ -37,6 +36,7 @@ async function gateway(flags: GatewayFlags): Promise<void> {
   const controlUrls = flags.control.split(",").map((url) => parseUrl("--control", url));
   const fleet = await readFleet(flags.fleet);
   if (!fleet.clusters.has(flags.cluster)) badUsage("--cluster", flags.cluster, "is not a cluster of the fleet file");
+  const { startGateway } = await import("@guidevane/gateway");
   const stopped = untilStopped();
   const logger = createLog("gateway", process.env);
   const running = await startGateway({

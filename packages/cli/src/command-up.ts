@@ -42,7 +42,6 @@ export function addUp(program: Command): void {
 async function up(flags: UpFlags): Promise<void> {
   if (flags.threads !== undefined) badUsage("--threads", flags.threads, "is not supported yet");
   if (flags.demand !== "talk" && flags.demand !== "none") badUsage("--demand", flags.demand, "must be talk or none");
-  const stopped = untilStopped();
   const file = flags.fleet ?? DEFAULT_FLEET;
   const asked = await readFleet(file);
   const ports = planPorts(asked, parsePort("--port", flags.port));
@@ -51,6 +50,7 @@ async function up(flags: UpFlags): Promise<void> {
 
   const factor = scaleFactor(asked, availableParallelism());
   const folder = await mkdtemp(join(tmpdir(), "guidevane-"));
+  const stopped = untilStopped();
   const group = new ChildGroup();
   try {
     const fleetFile = join(folder, "fleet.yaml");

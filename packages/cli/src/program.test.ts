@@ -4,10 +4,9 @@ import { createServer } from "node:net";
 import { tmpdir } from "node:os";
 import { join } from "node:path";
 import { fileURLToPath } from "node:url";
-import { afterAll, beforeAll, describe, expect, it } from "vitest";
+import { afterAll, beforeAll, describe, expect, it, vi } from "vitest";
+import { runProgram } from "./program.ts";
 import { DEFAULT_FLEET } from "./up-fleet.ts";
-
-const MAIN = fileURLToPath(new URL("./main.ts", import.meta.url));
 
 interface Ended {
   readonly code: number;
@@ -15,26 +14,56 @@ interface Ended {
   readonly stderr: string;
 }
 
-function run(args: readonly string[], env: Record<string, string> = {}): Promise<Ended> {
+async function run(args: readonly string[]): Promise<Ended> {
+  let stdout = "";
+  let stderr = "";
+  const code = await runProgram(args, {
+    out: (text) => {
+      stdout += text;
+    },
+    err: (text) => {
+      stderr += text;
+    },
+  });
+  return { code, stdout, stderr };
+}
+
+/** The same in a process of its own, where the exit code is the process's. */
+function runProcess(args: readonly string[]): Promise<Ended> {
   return new Promise((resolve) => {
-    const options = { env: { ...process.env, GUIDEVANE_ADMIN_TOKEN: "", LOG_LEVEL: "warn", ...env } };
-    execFile(process.execPath, ["--conditions=@guidevane/source", MAIN, ...args], options, (error, stdout, stderr) => {
+    const env = { ...process.env, LOG_LEVEL: "warn" };
+    execFile(process.execPath, ["--conditions=@guidevane/source", MAIN, ...args], { env }, (error, stdout, stderr) => {
       resolve({ code: error === null ? 0 : Number(error.code), stdout, stderr });
     });
   });
 }
+
+const MAIN = fileURLToPath(new URL("./main.ts", import.meta.url));
 
 let folder = "";
 beforeAll(async () => {
   folder = await mkdtemp(join(tmpdir(), "guidevane-test-"));
 });
 afterAll(() => rm(folder, { recursive: true, force: true }));
+beforeAll(() => {
+  vi.stubEnv("GUIDEVANE_ADMIN_TOKEN", "");
+  vi.stubEnv("LOG_LEVEL", "silent");
+});
+afterAll(() => vi.unstubAllEnvs());
 
 const PROFILE = join(DEFAULT_FLEET, "..", "profile.yaml");
 const CONTROL = ["control", "--fleet", DEFAULT_FLEET, "--store", "/tmp/unused"];
 const GATEWAY = ["gateway", "--fleet", DEFAULT_FLEET, "--listen", "127.0.0.1:0", "--state", "/tmp/unused"];
 
 describe("the program", { timeout: 60_000 }, () => {
+  it("is a process that exits with the command's code", async () => {
+    const [help, bad] = await Promise.all([runProcess(["--help"]), runProcess(["fleet", "check", "/nowhere.yaml"])]);
+    expect([help.code, help.stderr]).toEqual([0, ""]);
+    expect(help.stdout).toContain("Usage: guidevane");
+    expect([bad.code, bad.stdout]).toEqual([2, ""]);
+    expect(bad.stderr).toContain("/nowhere.yaml");
+  });
+
   it("shows its commands, and none that is not there yet", async () => {
     const { code, stdout } = await run(["--help"]);
     expect(code).toBe(0);

@@ -8,9 +8,15 @@ import { addUp } from "./command-up.ts";
 import { EXIT, explainFailure } from "./exit-code.ts";
 import { VERSION } from "./version.ts";
 
+/** Where a command's text goes. */
+export interface Output {
+  out(text: string): void;
+  err(text: string): void;
+}
+
 /** Runs one command line to its end and gives its exit code: 0 done, 1 failed, 2 bad usage or bad input. Never throws. */
-export async function runProgram(args: readonly string[]): Promise<number> {
-  const program = createProgram();
+export async function runProgram(args: readonly string[], output: Output = TERMINAL): Promise<number> {
+  const program = createProgram(output);
   try {
     await program.parseAsync(args, { from: "user" });
     return Number(process.exitCode ?? EXIT.done);
@@ -18,16 +24,22 @@ export async function runProgram(args: readonly string[]): Promise<number> {
     // commander has printed what it had to say; help and version end this way too, with 0.
     if (error instanceof CommanderError) return error.exitCode === 0 ? EXIT.done : EXIT.badInput;
     const { code, text } = explainFailure(error);
-    process.stderr.write(`guidevane: ${text}\n`);
+    output.err(`guidevane: ${text}\n`);
     return code;
   }
 }
 
-export function createProgram(): Command {
+const TERMINAL: Output = {
+  out: (text) => process.stdout.write(text),
+  err: (text) => process.stderr.write(text),
+};
+
+function createProgram(output: Output): Command {
   const program = new Command("guidevane")
     .description("An inference load balancer that solves for its weights, proves them and explains them")
     .version(VERSION)
     .showHelpAfterError("(guidevane --help lists the commands)")
+    .configureOutput({ writeOut: output.out, writeErr: output.err })
     .exitOverride();
   addUp(program);
   addControl(program);
