@@ -4,9 +4,9 @@ import { spawn } from "node:child_process";
 const ENDING = ["SIGINT", "SIGTERM", "SIGHUP"];
 
 /**
- * Starts a program that has this one's terminal, and waits for its end. It stays in this process group, so that a
- * Ctrl-C reaches it by itself and killing the group leaves nothing behind; a signal that was sent to this process alone
- * is handed on.
+ * Starts a program that has this one's terminal, and waits for its end. It stays in this process group, so that killing
+ * the group leaves nothing behind. Signals are handed on: a terminal's Ctrl-C has reached the program by itself already,
+ * but one sent to this process alone has not, and a program that is ending takes the second for the first.
  *
  * @returns Promise of `{ code, signal }`, one of them null
  */
@@ -14,11 +14,7 @@ export function start(command, args, options) {
   return new Promise((resolve, reject) => {
     const child = spawn(command, args, { ...options, stdio: "inherit" });
     const handlers = ENDING.map((signal) => {
-      const handler = () => {
-        // The terminal has sent its Ctrl-C to the whole group already; a second one would mean "at once".
-        if (signal === "SIGINT" && process.stdin.isTTY === true) return;
-        child.kill(signal);
-      };
+      const handler = () => child.kill(signal);
       process.on(signal, handler);
       return () => process.off(signal, handler);
     });

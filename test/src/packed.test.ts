@@ -41,7 +41,9 @@ describe.each(packages)("the packed $name", ({ manifest }) => {
   it("has compiled code and types, and no source, test or build state", () => {
     const files = packed[manifest.name] ?? [];
     expect(files).toEqual(expect.arrayContaining(["package.json", "dist/index.js", "dist/index.d.ts"]));
-    expect(files.filter((file) => /^src\/|\.test\.|tsbuildinfo|(?<!\.d)\.ts$/.test(file))).toEqual([]);
+    expect(
+      files.filter((file) => /^src\/|\.test\.|\.fixture\.|\/testing\/|tsbuildinfo|(?<!\.d)\.ts$/.test(file)),
+    ).toEqual([]);
   });
 
   it("gives its public names to a plain import", async () => {

@@ -47,3 +47,8 @@ export function sourceFiles(folder: string): string[] {
     .map((entry) => relative(root, join(entry.parentPath, entry.name)))
     .sort();
 }
+
+/** Tests and what only tests use: neither is built nor shipped. */
+export function isTestFile(file: string): boolean {
+  return /\.(test|fixture)\.ts$|\/src\/testing\//.test(file);
+}

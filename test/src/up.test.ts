@@ -1,0 +1,96 @@
+import { type ChildProcess, execFile, spawn } from "node:child_process";
+import { once } from "node:events";
+import { createServer } from "node:net";
+
+import { promisify } from "node:util";
+import { afterAll, beforeAll, describe, expect, it } from "vitest";
+import { root } from "./repository.ts";
+
+/** `npm start` as a newcomer has it: the script, the built program, all of its children, a terminal's Ctrl-C. */
+
+const run = promisify(execFile);
+
+describe.skipIf(process.platform === "win32")("npm start (not on Windows: it has no process groups)", () => {
+  let child: ChildProcess;
+  let output = "";
+  const changed = new Set<() => void>();
+
+  beforeAll(async () => {
+    child = spawn("npm", ["start", "--", "--port", String(await freePort())], {
+      cwd: root,
+      // A group of its own, as a shell gives to what it runs in a terminal.
+      detached: true,
+      stdio: ["ignore", "pipe", "pipe"],
+    });
+    for (const stream of [child.stdout!, child.stderr!]) {
+      stream.setEncoding("utf8").on("data", (text: string) => {
+        output += text;
+        for (const tell of changed) tell();
+      });
+    }
+    child.once("exit", () => {
+      for (const tell of changed) tell();
+    });
+    await until(() => /^Ctrl-C ends it/m.test(output));
+  }, 180_000);
+
+  afterAll(async () => {
+    if (child.exitCode === null && child.signalCode === null) process.kill(-child.pid!, "SIGKILL");
+  });
+
+  it("prints where each cluster's traffic goes, the optimum beside nearest-only, and a line to try", () => {
+    expect(output).toMatch(/Where each cluster's traffic goes/);
+    for (const word of ["engine-a", "engine-b", "engine-c", "nearest", "certificate", "router"]) {
+      expect(output).toContain(word);
+    }
+  });
+
+  it("prints a curl line that gets an answer", async () => {
+    const line = /^ +(curl .+)$/m.exec(output)?.[1];
+    const { stdout } = await run("sh", ["-c", line ?? "false"]);
+    expect(stdout).toMatch(/"choices"|^data: /);
+  });
+
+  it("ends on Ctrl-C within five seconds, with exit code 0 and no process left", async () => {
+    const exited = once(child, "exit");
+    const startMs = performance.now();
+    process.kill(-child.pid!, "SIGINT");
+    await exited;
+    expect(performance.now() - startMs).toBeLessThan(7000);
+    expect(await groupMembers(child.pid!)).toEqual([]);
+  });
+
+  /** Waits until it is so. @throws Error with what was printed when the program ends before */
+  async function until(isSo: () => boolean): Promise<void> {
+    while (!isSo()) {
+      if (child.exitCode !== null || child.signalCode !== null) throw new Error(`npm start ended:\n${output}`);
+      await new Promise<void>((resolve) => {
+        changed.add(resolve);
+      });
+    }
+    changed.clear();
+  }
+});
+
+/** Processes of a group, as `ps` shows them. */
+async function groupMembers(group: number): Promise<string[]> {
+  const { stdout } = await run("ps", ["-eo", "pgid=,stat=,args="]);
+  return stdout
+    .split("\n")
+    .filter((line) => Number(/^\s*(\d+)/.exec(line)?.[1]) === group && !/^\s*\d+\s+Z/.test(line));
+}
+
+/** A port that is free now, low enough that the ports counted from it exist. */
+function freePort(): Promise<number> {
+  return new Promise((resolve, reject) => {
+    const server = createServer();
+    server.once("error", reject);
+    server.listen(0, "127.0.0.1", () => {
+      const { port } = server.address() as { port: number };
+      server.close(() => resolve(port > PORT_MAX ? port - PORTS_NEEDED : port));
+    });
+  });
+}
+
+const PORTS_NEEDED = 1000;
+const PORT_MAX = 65_535 - PORTS_NEEDED;
