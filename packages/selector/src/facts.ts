@@ -1,6 +1,6 @@
 /**
  * What a body says that routing needs, as words; spans are byte offsets. One array per router, overwritten for each
- * request. `native/crates/core/src/scan.rs` has the same numbers.
+ * request. `native/crates/core/src/scan.rs` finds the same facts.
  */
 export const PIECES_MAX = 8;
 

@@ -3,7 +3,7 @@
  * its TypeScript twin answer the same, to the last bit.
  *
  * Facts about the head go in, and what was found comes out, through preallocated arrays of words whose places are named
- * here; `native/crates/core/src/route.rs` has the same numbers, and a test holds the two lists together.
+ * here; `native/crates/core/src/seam.rs` has the same numbers, and a test holds the two lists together.
  */
 export interface Router {
   readonly kind: "native" | "ts";
