@@ -6,11 +6,9 @@ import {
   type FeedEvent,
   type Fleet,
   type OperatorState,
-  type Publication,
   type Random,
   SIGNAL_NAMES,
   type Store,
-  type StoredPublication,
   snapshotTag,
 } from "@guidevane/core";
 import { DemandLevels } from "@guidevane/signals";
@@ -25,14 +23,10 @@ import type { Solver } from "./solver-pool.ts";
 import { tick } from "./tick.ts";
 import { TickLoop } from "./tick-loop.ts";
 
-/** What is wrong with a publication, a sentence each; none = gateways may route by it. */
-export type Verify = (publication: Publication, previous: StoredPublication | null) => readonly string[];
-
 export interface ControlParts {
   readonly fleet: Fleet;
   readonly store: Store;
   readonly solver: Solver;
-  readonly verify: Verify;
   readonly prober: Prober;
   readonly clock: Clock;
   readonly random: Random;
@@ -47,7 +41,6 @@ export class Control {
   readonly fleet: Fleet;
   readonly store: Store;
   readonly solver: Solver;
-  readonly verify: Verify;
   readonly clock: Clock;
   readonly levels = new DemandLevels();
   readonly published = new Published();
@@ -71,7 +64,6 @@ export class Control {
     this.fleet = parts.fleet;
     this.store = parts.store;
     this.solver = parts.solver;
-    this.verify = parts.verify;
     this.clock = parts.clock;
     this.#prober = parts.prober;
     this.#logger = parts.logger;

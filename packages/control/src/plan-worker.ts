@@ -1,8 +1,14 @@
-import { type Plan, plan } from "@guidevane/optimizer";
-import type { SolveTask } from "./solver-pool.ts";
+import { plan, verifyPublication } from "@guidevane/optimizer";
+import type { WorkerTask } from "./solver-pool.ts";
 
-/** Runs in the pool's worker thread. `null` asks only whether the thread has loaded. */
-export default function solve(task: SolveTask | null): Plan | null {
-  if (task === null) return null;
-  return plan(task.inputs, task.previous, null, { deadlineMs: task.deadlineMs });
+/** Runs in the pool's worker thread. `load` asks only whether the thread has loaded this module. */
+export default function work(task: WorkerTask): unknown {
+  switch (task.kind) {
+    case "load":
+      return null;
+    case "solve":
+      return plan(task.inputs, task.previous, null, { deadlineMs: task.deadlineMs });
+    case "verify":
+      return verifyPublication(task.publication);
+  }
 }

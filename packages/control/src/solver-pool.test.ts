@@ -21,7 +21,7 @@ function poolOf(body: string): Solver {
   const path = join(folder, `worker-${Math.random()}.mjs`);
   writeFileSync(
     path,
-    `export default async function (task) { if (task === null) return null; const command = task.inputs.demandRps.get("command"); ${body} }`,
+    `export default async function (task) { if (task.kind === "load") return null; const command = task.inputs?.demandRps.get("command"); ${body} }`,
   );
   solver = createSolverPool(systemClock, pathToFileURL(path));
   return solver;
@@ -66,6 +66,15 @@ describe("the solver pool", () => {
     solver = createSolverPool(systemClock, pathToFileURL(join(folder, "absent.mjs")));
     const outcome = await solver.solve(await inputs(1), null, 10_000);
     expect(outcome).toMatchObject({ kind: "crashed", message: expect.stringContaining("absent.mjs") });
+  });
+
+  it("gives the faults that the worker finds, and a reason where it can't look", async () => {
+    const publication = { clusters: new Map(), problem: { n: 3 } };
+    const pool = poolOf(
+      `if (task.publication.problem.n === 4) process.exit(1); return ["n is " + task.publication.problem.n];`,
+    );
+    expect(await pool.verify(publication)).toEqual({ kind: "faults", faults: ["n is 3"] });
+    expect(await pool.verify({ ...publication, problem: { n: 4 } })).toMatchObject({ kind: "crashed" });
   });
 
   it("ends the solve under way when it is closed", async () => {

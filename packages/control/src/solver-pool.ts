@@ -1,4 +1,4 @@
-import type { Clock, StoredPublication } from "@guidevane/core";
+import type { Clock, Publication, StoredPublication } from "@guidevane/core";
 import type { Plan, PlanInputs } from "@guidevane/optimizer";
 import { Piscina } from "piscina";
 
@@ -8,39 +8,65 @@ export type SolveOutcome =
   | { readonly kind: "deadline"; readonly message: string }
   | { readonly kind: "crashed"; readonly message: string };
 
-/** Solves off the event loop. A failure is an outcome, never an exception. */
+/** What is wrong with a publication, a sentence each; none = gateways may route by it. */
+export type VerifyOutcome = { readonly kind: "faults"; readonly faults: readonly string[] } | Failure;
+
+/** Solves and verifies off the event loop. A failure is an outcome, never an exception. */
 export interface Solver {
   solve(inputs: PlanInputs, previous: StoredPublication | null, deadlineMs: number): Promise<SolveOutcome>;
+  /** Recomputes what the publication claims, on a path of its own. */
+  verify(publication: Publication): Promise<VerifyOutcome>;
   close(): Promise<void>;
 }
 
-/** What goes to the worker; null only asks whether it is there. */
-export interface SolveTask {
-  readonly inputs: PlanInputs;
-  readonly previous: StoredPublication | null;
-  readonly deadlineMs: number;
-}
+/** What goes to the worker, and what comes back. */
+export type WorkerTask =
+  | { readonly kind: "load" }
+  | {
+      readonly kind: "solve";
+      readonly inputs: PlanInputs;
+      readonly previous: StoredPublication | null;
+      readonly deadlineMs: number;
+    }
+  | { readonly kind: "verify"; readonly publication: Publication };
 
 /** A new worker may take this long to load: reading modules is not solving, and is not under the solve's deadline. */
 const LOAD_MS = 30_000;
+
+/** Verification takes a quarter of a second for 128 engines and 64 cells. */
+const VERIFY_MS = 10_000;
 
 /** Past the deadline by this much the worker is ended: a solver that polls its deadline comes back by itself before. */
 const GRACE_MS = 250;
 
 /**
- * One worker thread that solves, one task at a time. Past its deadline the thread is ended, which is the only way to stop
+ * One worker thread, one task at a time. Past its deadline the thread is ended, which is the only way to stop
  * a solver that does not look at the time; the next solve gets a new thread.
  */
 export function createSolverPool(clock: Clock, worker: URL = PLAN_WORKER): Solver {
-  const pool = new Piscina<SolveTask | null, Plan | null>({
+  const pool = new Piscina<WorkerTask, unknown>({
     minThreads: 0,
     maxThreads: 1,
     idleTimeout: Number.POSITIVE_INFINITY,
   });
-  // A worker that dies between tasks tells only the pool; the next solve starts another, and its outcome is what counts.
+  // A worker that dies between tasks tells only the pool; the next task starts another, and its outcome is what counts.
   pool.on("error", () => {});
 
-  const run = async (task: SolveTask | null, limitMs: number): Promise<Plan | null> => {
+  /** Runs a task in the thread, after a new one has loaded. */
+  async function run<Result>(task: WorkerTask, limitMs: number): Promise<{ result: Result } | Failure> {
+    const startMs = clock.nowMs();
+    try {
+      await runWithin(LOAD_MS, { kind: "load" });
+      return { result: (await runWithin(limitMs, task)) as Result };
+    } catch (error) {
+      const message = error instanceof Error ? error.message : String(error);
+      return error instanceof Error && error.name === "AbortError"
+        ? { kind: "deadline", message: `ended after ${Math.round(clock.nowMs() - startMs)} ms` }
+        : { kind: "crashed", message };
+    }
+  }
+
+  async function runWithin(limitMs: number, task: WorkerTask): Promise<unknown> {
     const abort = new AbortController();
     const cancel = clock.after(limitMs, () => abort.abort());
     try {
@@ -50,28 +76,24 @@ export function createSolverPool(clock: Clock, worker: URL = PLAN_WORKER): Solve
     } finally {
       cancel();
     }
-  };
+  }
 
   return {
     async solve(inputs, previous, deadlineMs) {
-      const startMs = clock.nowMs();
-      try {
-        await run(null, LOAD_MS);
-        const plan = await run({ inputs, previous, deadlineMs }, deadlineMs + GRACE_MS);
-        if (plan === null) return { kind: "crashed", message: "the worker gave no plan" };
-        return { kind: "plan", plan };
-      } catch (error) {
-        const message = error instanceof Error ? error.message : String(error);
-        return error instanceof Error && error.name === "AbortError"
-          ? { kind: "deadline", message: `ended after ${Math.round(clock.nowMs() - startMs)} ms` }
-          : { kind: "crashed", message };
-      }
+      const outcome = await run<Plan>({ kind: "solve", inputs, previous, deadlineMs }, deadlineMs + GRACE_MS);
+      return "result" in outcome ? { kind: "plan", plan: outcome.result } : outcome;
+    },
+    async verify(publication) {
+      const outcome = await run<string[]>({ kind: "verify", publication }, VERIFY_MS);
+      return "result" in outcome ? { kind: "faults", faults: outcome.result } : outcome;
     },
     async close() {
       await pool.destroy();
     },
   };
 }
+
+type Failure = Exclude<SolveOutcome, { kind: "plan" }>;
 
 /** Beside this file, as source or as built. */
 const PLAN_WORKER = new URL(import.meta.url.endsWith(".ts") ? "./plan-worker.ts" : "./plan-worker.js", import.meta.url);

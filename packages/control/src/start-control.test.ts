@@ -4,6 +4,7 @@ import { gunzipSync } from "node:zlib";
 import { type DemandReport, GuidevaneError, ManualClock, parseClusterSnapshot } from "@guidevane/core";
 import { afterEach, beforeEach, describe, expect, it } from "vitest";
 import type { EngineAnswer } from "./engine-answers.ts";
+import type { SolveOutcome, VerifyOutcome } from "./solver-pool.ts";
 import { type RunningControl, startControl } from "./start-control.ts";
 import { testFleet } from "./testing/fleet.ts";
 import { feedEvents, nextEvent, serve, type TestServer } from "./testing/http.ts";
@@ -59,7 +60,6 @@ async function start(more: { adminHost?: string; adminToken?: string } = {}): Pr
     clock,
     random: () => 0.5,
     solver,
-    verify: () => [],
     ...more,
   });
   return control.adminUrl;
@@ -352,6 +352,18 @@ describe("an engine that is lost", () => {
   });
 });
 
+function metrics(url: string): Promise<string> {
+  return fetch(`${url}/metrics`).then((reply) => reply.text());
+}
+
+/** Looks again each time that the server has answered, until the condition holds. */
+async function until(condition: () => Promise<boolean>): Promise<void> {
+  for (let looks = 0; !(await condition()); looks++) {
+    if (looks > 500) throw new Error("the condition never held");
+    await new Promise(setImmediate);
+  }
+}
+
 /** Lets probe rounds fall due one after another until the condition holds. */
 async function roundsUntil(condition: () => Promise<boolean>): Promise<void> {
   for (let rounds = 0; !(await condition()); rounds++) {
@@ -367,28 +379,45 @@ async function healthOf(url: string, id: string): Promise<string | undefined> {
 
 describe("a tick that fails", () => {
   it.each([
-    ["the solver is past its deadline", () => ({ kind: "deadline", message: "ended" }) as const],
-    ["the worker dies", () => ({ kind: "crashed", message: "exit 3" }) as const],
-  ])("keeps the last good snapshot when %s, counts each and logs once", async (_title, outcome) => {
+    ["the solver is past its deadline", "solve-failed", () => failSolve({ kind: "deadline", message: "ended" })],
+    ["the worker dies", "solve-failed", () => failSolve({ kind: "crashed", message: "exit 3" })],
+    ["the problem is invalid", "solve-failed", () => failSolve(noPlan("invalid"))],
+    ["the verifier finds a fault", "verify-failed", () => failVerify({ kind: "faults", faults: ["gap is 3, not 2"] })],
+    ["the verifier dies", "verify-failed", () => failVerify({ kind: "crashed", message: "exit 3" })],
+    ["the store is full", "store-failed", () => failStore(new Error("ENOSPC"))],
+  ])("keeps the last good snapshot when %s, counts each and logs once", async (_title, result, breakIt) => {
     const url = await started();
-    solver.outcome = outcome;
-    for (let i = 0; i < 3; i++) {
-      const begun = solver.next();
+    breakIt();
+    for (let i = 1; i <= 3; i++) {
       clock.advance(5 * SECOND);
-      await begun;
-      await arrived(url);
+      await until(async () => (await metrics(url)).includes(`guidevane_publish_total{result="${result}"} ${i}`));
     }
     expect((await fetch(`${url}/v1/snapshot?cluster=east`)).headers.get("etag")).toBe('"1-1"');
     expect((await fetch(`${url}/readyz`)).status).toBe(200);
-    expect(await (await fetch(`${url}/metrics`)).text()).toContain('guidevane_publish_total{result="solve-failed"} 3');
     expect(logger.warnings).toHaveLength(1);
 
     solver.outcome = null;
+    solver.verdict = { kind: "faults", faults: [] };
+    store.failPut = null;
     const newer = fetch(`${url}/v1/snapshot?cluster=east&wait=30`, { headers: { "if-none-match": '"1-1"' } });
     await arrived(url);
     clock.advance(5 * SECOND);
     expect((await newer).headers.get("etag")).toBe('"1-2"');
-    expect(logger.lines.at(-1)?.message).toBe("ticks publish again");
+    await until(async () => logger.lines.at(-1)?.message === "ticks publish again");
+  });
+
+  const failSolve = (outcome: SolveOutcome) => {
+    solver.outcome = () => outcome;
+  };
+  const failVerify = (verdict: VerifyOutcome) => {
+    solver.verdict = verdict;
+  };
+  const failStore = (error: Error) => {
+    store.failPut = error;
+  };
+  const noPlan = (status: "invalid"): SolveOutcome => ({
+    kind: "plan",
+    plan: { status, message: "demand is NaN", publication: null, solver: "lp", solveMs: 1 },
   });
 
   it("keeps it when the store refuses, and takes another writer's publication over", async () => {
@@ -450,7 +479,6 @@ describe("who may speak to it", () => {
       logger,
       clock,
       solver: new TestSolver(),
-      verify: () => [],
     });
     await expect(second).rejects.toMatchObject({ code: "bad_usage", message: expect.stringContaining(`:${port}`) });
     await first!.stop();

@@ -2,10 +2,9 @@ import { once } from "node:events";
 import type { AddressInfo } from "node:net";
 import { type Clock, type Fleet, GuidevaneError, type Random, type Store, systemClock } from "@guidevane/core";
 import { DASHBOARD_CSP, DASHBOARD_HTML } from "@guidevane/dashboard";
-import { verifyPublication } from "@guidevane/optimizer";
 import { createAdminServer } from "./admin.ts";
 import { createGuard } from "./admin-guard.ts";
-import { Control, type Verify } from "./control.ts";
+import { Control } from "./control.ts";
 import { createProber } from "./engine-probe.ts";
 import type { ControlLogger } from "./log.ts";
 import { createSolverPool, type Solver } from "./solver-pool.ts";
@@ -24,9 +23,8 @@ export interface ControlOptions {
   readonly logger: ControlLogger;
   readonly clock?: Clock;
   readonly random?: Random;
-  /** Where solves run; by default a worker thread. Closed by `stop`. */
+  /** Where solves and verifications run; by default a worker thread. Closed by `stop`. */
   readonly solver?: Solver;
-  readonly verify?: Verify;
 }
 
 export interface RunningControl {
@@ -50,7 +48,6 @@ export async function startControl(options: ControlOptions): Promise<RunningCont
     fleet: options.fleet,
     store: options.store,
     solver: options.solver ?? createSolverPool(clock),
-    verify: options.verify ?? verifyPublication,
     prober: createProber(PROBE_MS),
     clock,
     random: options.random ?? Math.random,

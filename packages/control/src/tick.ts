@@ -19,7 +19,10 @@ export async function tick(control: Control): Promise<TickResult> {
   control.metrics.solveSeconds.observe({ solver: plan.solver }, plan.solveMs / 1000);
   if (plan.publication === null) return failed("solve-failed", plan.status, `no plan: ${plan.status}: ${plan.message}`);
 
-  const faults = control.verify(plan.publication, previous);
+  const verified = await control.solver.verify(plan.publication);
+  if (verified.kind !== "faults")
+    return failed("verify-failed", verified.kind, `the plan could not be verified: ${verified.message}`);
+  const { faults } = verified;
   if (faults.length > 0)
     return failed("verify-failed", "refused", `the plan was refused: ${faults.slice(0, 3).join("; ")}`);
 

@@ -2,7 +2,7 @@ import type { OperatorState, Publication, Stamp, Store, StoredPublication } from
 import { GuidevaneError } from "@guidevane/core";
 import type { PlanInputs } from "@guidevane/optimizer";
 import type { ControlLogger } from "../log.ts";
-import type { SolveOutcome, Solver } from "../solver-pool.ts";
+import type { SolveOutcome, Solver, VerifyOutcome } from "../solver-pool.ts";
 import { evenPublication } from "./fleet.ts";
 
 /** A store in memory that can be told to fail. */
@@ -43,12 +43,17 @@ export class MemoryStore implements Store {
 export class TestSolver implements Solver {
   readonly seen: PlanInputs[] = [];
   outcome: ((inputs: PlanInputs) => SolveOutcome | Promise<SolveOutcome>) | null = null;
+  verdict: VerifyOutcome = { kind: "faults", faults: [] };
   readonly #waiting: ((inputs: PlanInputs) => void)[] = [];
 
   async solve(inputs: PlanInputs): Promise<SolveOutcome> {
     this.seen.push(inputs);
     for (const resolve of this.#waiting.splice(0)) resolve(inputs);
     return this.outcome?.(inputs) ?? solved(inputs);
+  }
+
+  async verify(): Promise<VerifyOutcome> {
+    return this.verdict;
   }
 
   async close(): Promise<void> {}
