@@ -18,6 +18,18 @@ describe("a level of demand", () => {
     expect(level.perSecond).toBeCloseTo(50, 9);
   });
 
+  it("begins with the first whole window of traffic, whatever the empty and the half one before it held", () => {
+    const level = new Level();
+    for (let i = 0; i < 5; i++) level.add(0, 1000);
+    expect(level.perSecond).toBe(0);
+    level.add(7, 1000);
+    expect(level.perSecond).toBe(7);
+    level.add(30, 1000);
+    expect(level.perSecond).toBe(30);
+    level.add(40, 1000);
+    expect(level.perSecond).toBeCloseTo(35, 9);
+  });
+
   it("counts per second, whatever the window", () => {
     const level = new Level();
     level.add(50, 250);
