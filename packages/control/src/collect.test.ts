@@ -126,6 +126,17 @@ describe("the collector", () => {
     expect(changes.sort()).toEqual(["e1", "e2"]);
   });
 
+  it("finds a dead engine's return within 3 s: the second good answer is asked for early", async () => {
+    const { collector, prober, pass } = await collect();
+    prober.answers.set("e1/health", { kind: "refused", message: "no" });
+    await collector.start();
+    await pass(7000);
+    expect(collector.of("e1")?.probed.health).toBe("dead");
+    prober.answers.delete("e1/health");
+    await pass(3000);
+    expect(collector.of("e1")?.probed.health).toBe("ready");
+  });
+
   it("asks nothing more once stopped", async () => {
     const { collector, prober, pass } = await collect();
     await collector.start();

@@ -18,6 +18,9 @@ const SCRAPE_MS = 2000;
 /** Age up to which a signal is fresh: one scrape may fail, and the next may take its whole time. */
 const FRESH_MS = 3 * SCRAPE_MS;
 
+/** Wait for the second good answer of a dead engine: traffic must be back within 5 s of its return. */
+const CONFIRM_MS = 500;
+
 /** Spread of the intervals, so that a fleet's engines are not all asked at the same instant. */
 const JITTER = 0.1;
 
@@ -65,8 +68,17 @@ export class Collector {
     await Promise.all(engines.flatMap((engine) => [this.#probe(engine), this.#scrape(engine)]));
     for (const engine of engines) {
       if (engine.health.path !== null)
-        this.#repeat(`health ${engine.id}`, engine.health.intervalMs, () => this.#probe(engine));
-      if (engine.metrics.path !== null) this.#repeat(`metrics ${engine.id}`, SCRAPE_MS, () => this.#scrape(engine));
+        this.#repeat(
+          `health ${engine.id}`,
+          () => this.#probeIntervalMs(engine),
+          () => this.#probe(engine),
+        );
+      if (engine.metrics.path !== null)
+        this.#repeat(
+          `metrics ${engine.id}`,
+          () => SCRAPE_MS,
+          () => this.#scrape(engine),
+        );
     }
   }
 
@@ -83,13 +95,17 @@ export class Collector {
   }
 
   /** Each round begins a fixed time after the last one ended, so that a slow engine never has two at once. */
-  #repeat(name: string, intervalMs: number, round: () => Promise<void>): void {
+  #repeat(name: string, intervalMs: () => number, round: () => Promise<void>): void {
     if (this.#stopped) return;
-    const delayMs = intervalMs * (1 - JITTER + 2 * JITTER * this.#options.random());
+    const delayMs = intervalMs() * (1 - JITTER + 2 * JITTER * this.#options.random());
     const cancel = this.#options.clock.after(delayMs, () => {
       void round().then(() => this.#repeat(name, intervalMs, round));
     });
     this.#cancels.set(name, cancel);
+  }
+
+  #probeIntervalMs({ id, health }: EngineSpec): number {
+    return this.#engines.get(id)?.health.returning ? Math.min(CONFIRM_MS, health.intervalMs) : health.intervalMs;
   }
 
   async #probe(engine: EngineSpec): Promise<void> {

@@ -180,6 +180,9 @@ export class Control {
       const result = await tick(this);
       if (result.kind === "published") {
         this.#conditions.ends("tick", "ticks publish again");
+        const { message } = result.plan;
+        if (message === "") this.#conditions.ends("plan", "the plan serves every cell again");
+        else this.#conditions.begins("plan", message, `published, but ${message}`);
         this.feed.send({ event: "snapshot", data: { tag: snapshotTag(result.stored) } });
       } else if (!this.#stopped) {
         this.metrics.publishTotal.inc({ result: result.result });

@@ -40,6 +40,11 @@ export class EngineHealth {
     return this.#present;
   }
 
+  /** A dead engine has answered and one more good answer brings it back: it should be asked again soon. */
+  get returning(): boolean {
+    return this.#present.health === "dead" && this.#kind === "good";
+  }
+
   /** Takes a probe's outcome in; true when the state changed. */
   observe(outcome: ProbeOutcome, nowMs: number): boolean {
     const kind = this.#classify(outcome);
