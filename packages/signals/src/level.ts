@@ -25,9 +25,10 @@ export class Level {
       this.#seenMs = 0;
       return;
     }
-    this.#seenMs += windowMs;
+    const seenMs = this.#seenMs + windowMs;
+    this.#seenMs = seenMs;
     // The first windows are plain means: an exponential mean from zero would need its time constant to get there.
-    const weight = (tauMs: number) => Math.max(1 - Math.exp(-windowMs / tauMs), windowMs / this.#seenMs);
+    const weight = (tauMs: number) => Math.max(1 - Math.exp(-windowMs / tauMs), windowMs / seenMs);
     this.#fast += (rate - this.#fast) * weight(FAST_MS);
     this.#slow += (rate - this.#slow) * weight(SLOW_MS);
     const deviation = Math.sqrt(Math.max(this.#slow, MIN_RPS) / ((2 * FAST_MS) / 1000));
