@@ -82,6 +82,13 @@ export function engineCost(network: Network, engine: number, load: number): numb
   return pieceValue[piece]! + part * (pieceLow[piece]! + (part * rise) / (2 * length));
 }
 
+/** φ(y), and the price of overflow on what is beyond the capacity. */
+function loadCost(network: Network, engine: number, load: number): number {
+  const over = load - network.capacity[engine]!;
+  if (over <= 0) return engineCost(network, engine, load);
+  return engineCost(network, engine, network.capacity[engine]!) + over * network.overflow[engine]!;
+}
+
 /** P_k(s), ms × quanta. */
 export function shedCost(network: Network, cell: number, shed: number): number {
   const { shedMs, shedStepMs, shedSteps, demandExact } = network;
@@ -112,6 +119,6 @@ export function objective(network: Network): number {
     }
   }
   for (let cell = 0; cell < cells; cell++) total += shedCost(network, cell, sink[cell]!);
-  for (let engine = 0; engine < engines; engine++) total += engineCost(network, engine, sink[cells + engine]!);
+  for (let engine = 0; engine < engines; engine++) total += loadCost(network, engine, sink[cells + engine]!);
   return total / scale;
 }

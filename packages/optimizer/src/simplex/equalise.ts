@@ -25,6 +25,8 @@ export interface Equaliser {
   /** Tops of components still to do. */
   readonly pending: number[];
   readonly misfits: number[];
+  /** Segment changes left to this call: past them a cell is cut off instead, so that it ends. */
+  changes: number;
 }
 
 export function createEqualiser(network: Network): Equaliser {
@@ -34,6 +36,7 @@ export function createEqualiser(network: Network): Equaliser {
     net: new Float64Array(network.root),
     pending: [],
     misfits: [],
+    changes: 0,
   };
 }
 
@@ -49,6 +52,7 @@ export function equalise(network: Network, state: Equaliser): number {
   const base = price[root]!;
   if (base !== 0) for (let node = 0; node <= root; node++) price[node] = price[node]! - base;
   fillSupply(network, state);
+  state.changes = 4 * root;
   for (let node = next[root]!; node !== root; node = next[last[node]!]!) pending.push(node);
   let cuts = 0;
   while (pending.length > 0) {
@@ -128,37 +132,48 @@ function sendUp({ cells, tree, sink, churn }: Network, { net, supply, misfits }:
   }
 }
 
-/** Takes the arc above `node` out of the tree, at rest where its flow went out of its segment. */
-function cut(network: Network, { supply, pending }: Equaliser, node: number): void {
-  const { cells, root, tree, churn, arcNext, arcBase, arcCell, arcNode, price } = network;
-  const arc = tree.arc[node]!;
-  const amount = tree.flow[node]!;
-  if (churn !== null && churn.reference[arc]! > 0) {
-    const above = churn.beyond[arc] === 0 && amount >= churn.reference[arc]!;
-    if (above) {
-      churn.beyond[arc] = 1;
-      const dear = arcBase[arc]! + churn.moveMs[arc]!;
-      if (node < cells && tree.size[node] === 1) {
-        // A cell alone can only go on beyond its reference.
-        price[node] = price[node]! + dear - arcNext[arc]!;
-        arcNext[arc] = dear;
-        return;
-      }
-      arcNext[arc] = dear;
-    } else if (node < cells && tree.size[node] === 1 && churn.beyond[arc] === 1) {
-      churn.beyond[arc] = 0;
-      price[node] = price[node]! + arcBase[arc]! - arcNext[arc]!;
-      arcNext[arc] = arcBase[arc]!;
+/** Takes the arc above `node` out of the tree, at rest at the end of its segment where its flow went out of it. */
+function cut(network: Network, state: Equaliser, node: number): void {
+  const { cells, root, tree, sink } = network;
+  const { supply, pending } = state;
+  if (node < cells && tree.size[node] === 1) {
+    // A cell alone (its engines have been cut off before it): it keeps its way out, on the segment that holds its flow.
+    const left = supply[node]! - sink[node]!;
+    // Shedding beyond the reference and not before it: the arc rests on it and the shed arc takes what is over.
+    const between = network.churn?.beyond[tree.arc[node]!] === 1 && sink[node]! > 0;
+    if (state.changes-- > 0 && left >= 0 && !(between && supply[node]! >= network.churn!.reference[tree.arc[node]!]!)) {
+      setSegment(network, node, left);
       return;
     }
-    if (churn.beyond[arc] === 1) {
-      supply[arcCell[arc]!] = supply[arcCell[arc]!]! - churn.reference[arc]!;
-      supply[arcNode[arc]!] = supply[arcNode[arc]!]! + churn.reference[arc]!;
-    }
   }
-  // A cell whose engines have all been cut off keeps its one way out.
-  if (node < cells && tree.size[node] === 1) return;
-  const engine = node < cells ? tree.next[node]! : node;
-  rehang(tree, node, engine, root, SINK, 0);
-  pending.push(engine);
+  rest(network, state, node);
+  const top = node < cells && tree.size[node]! > 1 ? tree.next[node]! : node;
+  rehang(tree, node, top, root, SINK, 0);
+  pending.push(top);
+}
+
+/** Puts a leaf cell's arc on the segment in which `flow` lies; its price follows. */
+function setSegment({ tree, price, churn, arcNext, arcBase }: Network, cell: number, flow: number): void {
+  const arc = tree.arc[cell]!;
+  if (churn === null || churn.reference[arc] === 0) return;
+  const beyond = flow >= churn.reference[arc]! ? 1 : 0;
+  const cost = beyond === 1 ? arcBase[arc]! + churn.moveMs[arc]! : arcBase[arc]!;
+  price[cell] = price[cell]! + cost - arcNext[arc]!;
+  arcNext[arc] = cost;
+  churn.beyond[arc] = beyond;
+}
+
+/** The arc above `node` comes to rest at its reference, as far as its cell's supply reaches, or at 0. */
+function rest({ tree, churn, arcNext, arcBase, arcCell, arcNode }: Network, { supply }: Equaliser, node: number): void {
+  const arc = tree.arc[node]!;
+  if (churn === null || churn.reference[arc] === 0) return;
+  const held = churn.reference[arc]!;
+  const cell = arcCell[arc]!;
+  const wants = churn.beyond[arc] === 1 || tree.flow[node]! >= held;
+  const beyond = wants && supply[cell]! >= held ? 1 : 0;
+  churn.beyond[arc] = beyond;
+  arcNext[arc] = beyond === 1 ? arcBase[arc]! + churn.moveMs[arc]! : arcBase[arc]!;
+  if (beyond === 0) return;
+  supply[cell] = supply[cell]! - held;
+  supply[arcNode[arc]!] = supply[arcNode[arc]!]! + held;
 }

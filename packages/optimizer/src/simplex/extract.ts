@@ -6,8 +6,8 @@ import type { Network } from "./network.ts";
 export function extract(
   network: Network,
   problem: Problem,
-): Pick<Solution, "flowWps" | "shedWps" | "loadWps" | "priceMs" | "objectiveMs"> {
-  const { cells, engines, root, scale, tree, churn, arcStart, arcNode, arcCell, sink, price, capacity } = network;
+): Pick<Solution, "flowWps" | "shedWps" | "loadWps" | "objectiveMs"> {
+  const { cells, engines, root, scale, tree, churn, arcStart, arcNode, arcCell, sink } = network;
   const flow = new Float64Array(problem.arcEngine.length);
   for (let node = 0; node < root; node++) if (tree.arc[node]! >= 0) flow[tree.arc[node]!] = tree.flow[node]!;
   if (churn !== null) {
@@ -44,17 +44,11 @@ export function extract(
       cost += churn.moveMs[arc]! * (flow[arc]! - churn.referenceExact[arc]!);
   }
   for (let cell = 0; cell < cells; cell++) cost += shedCost(network, cell, shed[cell]!);
-  const priceMs = new Float64Array(engines);
-  for (let engine = 0; engine < engines; engine++) {
-    cost += engineCost(network, engine, load[engine]!);
-    priceMs[engine] = price[cells + engine]! - price[root]!;
-    if (!(capacity[engine]! > 0)) priceMs[engine] = Math.max(0, priceMs[engine]!);
-  }
+  for (let engine = 0; engine < engines; engine++) cost += engineCost(network, engine, load[engine]!);
   return {
     flowWps: flow.map((value) => value / scale),
     shedWps: shed.map((value) => value / scale),
     loadWps: load.map((value) => value / scale),
-    priceMs,
     objectiveMs: cost / scale,
   };
 }

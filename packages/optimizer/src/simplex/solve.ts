@@ -60,6 +60,8 @@ export function solveSimplex(problem: Problem, options: SimplexOptions = {}): Si
   const demand = totalOf(problem.demandWps);
   const gapHistory: number[] = [];
   let best = lowerBound(network);
+  const prices = new Float64Array(network.engines);
+  keepPrices(network, prices);
   let cost = objective(network);
   let stages = 0;
   let status: "solved" | "capped" = "capped";
@@ -83,7 +85,10 @@ export function solveSimplex(problem: Problem, options: SimplexOptions = {}): Si
     stages++;
     cost = objective(network);
     const bound = lowerBound(network);
-    if (bound > best) best = bound;
+    if (bound > best) {
+      best = bound;
+      keepPrices(network, prices);
+    }
     gapHistory.push(gap());
     if (close()) status = "solved";
     else if (!finished || poll()) {
@@ -96,6 +101,7 @@ export function solveSimplex(problem: Problem, options: SimplexOptions = {}): Si
     status,
     message,
     ...extract(network, problem),
+    priceMs: prices,
     lowerBoundMs: best,
     warm: keepWarm(network),
     pivots: pricing.pivots,
@@ -130,6 +136,11 @@ function pricingTolerance({ topPrice }: Network, targetGap: number, meanMs: numb
 function takeSinks({ root, tree, sink }: Network, grid: ReturnType<typeof createGrid>): void {
   for (let node = 0; node < root; node++)
     sink[node] = tree.arc[node] === SINK ? tree.flow[node]! : grid.from[grid.at[node]!]!;
+}
+
+/** The engine prices that the best bound so far was made from. */
+function keepPrices({ cells, engines, root, price }: Network, out: Float64Array): void {
+  for (let engine = 0; engine < engines; engine++) out[engine] = Math.max(0, price[cells + engine]! - price[root]!);
 }
 
 function totalOf(column: Float64Array): number {
