@@ -15,10 +15,16 @@ export default defineConfig({
         extends: true,
         test: { name: "packages", include: ["packages/*/src/**/*.test.ts", "native/src/**/*.test.ts"] },
       },
-      { extends: true, test: { name: "bench", include: ["bench/src/**/*.test.ts"] } },
+      { extends: true, test: { name: "bench", include: ["bench/src/**/*.test.ts"], sequence: { groupOrder: 1 } } },
       {
         extends: true,
-        test: { name: "whole", include: ["test/src/**/*.test.ts"] },
+        // Whole programs, one file after another and after the rest: each brings processes of its own and takes times.
+        test: {
+          name: "whole",
+          include: ["test/src/**/*.test.ts"],
+          sequence: { groupOrder: 2 },
+          fileParallelism: false,
+        },
       },
     ],
     reporters: ["default", "./test/src/closing-line.ts"],
