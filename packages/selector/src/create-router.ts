@@ -1,5 +1,5 @@
 import { GuidevaneError } from "@guidevane/core";
-import { loadNative, type NativeBinding, type NativeLoad, type Want } from "@guidevane/native";
+import { loadNative, type NativeLoad, type RouteFunction, type Want } from "@guidevane/native";
 import { type HeadFacts, OUT, type Router, type RouteStatus, type SharedState } from "./router.ts";
 import type { RoutingTable } from "./table.ts";
 import { TsRouter } from "./ts-router.ts";
@@ -10,22 +10,6 @@ export interface RouterFactory {
   /** Why `auto` fell back to TypeScript; for one line in the log. */
   readonly degraded?: string;
   load(table: RoutingTable, state: SharedState): Router;
-}
-
-/** One call into the addon: a `ROUTE_STATUS`, or `NATIVE_UNUSUAL`. */
-export type NativeRoute = (headWords: Uint32Array, headBytes: Uint8Array, body: Uint8Array, out: Uint32Array) => number;
-
-/** What the addon must export for routing. */
-export interface NativeRouterBinding {
-  /** Copies the columns, keeps the two arrays of shared memory. */
-  loadRouter(
-    words: Uint32Array,
-    numbers: Float64Array,
-    ring: Uint16Array,
-    names: Uint8Array,
-    engines: Uint32Array,
-    inFlight: Uint32Array,
-  ): NativeRoute;
 }
 
 /**
@@ -42,18 +26,16 @@ export const NATIVE_UNUSUAL = 255;
 export function createRouterFactory(want: Want, native: () => NativeLoad = loadNative): RouterFactory {
   if (want === "ts") return tsFactory;
   const load = native();
-  const binding: (NativeBinding & Partial<NativeRouterBinding>) | null = load.binding;
-  if (binding?.loadRouter === undefined) {
-    const reason = load.binding === null ? load.reason : "the addon has no router";
-    if (want === "native") throw new GuidevaneError("native_unavailable", `no native router: ${reason}`);
-    return { ...tsFactory, degraded: reason };
+  if (load.binding === null) {
+    if (want === "native") throw new GuidevaneError("native_unavailable", `no native router: ${load.reason}`);
+    return { ...tsFactory, degraded: load.reason };
   }
-  const loadRouter = binding.loadRouter;
+  const { binding } = load;
   return {
     kind: "native",
     load(table, state) {
       const { words, numbers, ring, names } = table.columns;
-      const route = loadRouter(words, numbers, ring, names, state.engines, state.inFlight);
+      const route = binding.loadRouter(words, numbers, ring, names, state.engines, state.inFlight);
       return new NativeRouter(route, new TsRouter(table, state));
     },
   };
@@ -63,10 +45,10 @@ const tsFactory: RouterFactory = { kind: "ts", load: (table, state) => new TsRou
 
 class NativeRouter implements Router {
   readonly kind = "native";
-  readonly #route: NativeRoute;
+  readonly #route: RouteFunction;
   readonly #twin: TsRouter;
 
-  constructor(route: NativeRoute, twin: TsRouter) {
+  constructor(route: RouteFunction, twin: TsRouter) {
     this.#route = route;
     this.#twin = twin;
   }
