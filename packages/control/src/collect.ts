@@ -18,7 +18,7 @@ const SCRAPE_MS = 2000;
 /** Age up to which a signal is fresh: one scrape may fail, and the next may take its whole time. */
 const FRESH_MS = 3 * SCRAPE_MS;
 
-/** Wait for the second good answer of a dead engine: traffic must be back within 5 s of its return. */
+/** Wait for a second answer that decides: traffic must leave a dead engine at once, and be back within 5 s of its return. */
 const CONFIRM_MS = 500;
 
 /** Spread of the intervals, so that a fleet's engines are not all asked at the same instant. */
@@ -105,7 +105,7 @@ export class Collector {
   }
 
   #probeIntervalMs({ id, health }: EngineSpec): number {
-    return this.#engines.get(id)?.health.returning ? Math.min(CONFIRM_MS, health.intervalMs) : health.intervalMs;
+    return this.#engines.get(id)?.health.undecided ? Math.min(CONFIRM_MS, health.intervalMs) : health.intervalMs;
   }
 
   async #probe(engine: EngineSpec): Promise<void> {

@@ -14,7 +14,7 @@ import {
 import { DemandLevels } from "@guidevane/signals";
 import { Collector } from "./collect.ts";
 import type { Prober } from "./engine-probe.ts";
-import { type EngineState, engineStates } from "./engine-state.ts";
+import { adminStateOf, type EngineState, engineStates } from "./engine-state.ts";
 import { Feed } from "./feed.ts";
 import { ConditionLog, type ControlLogger } from "./log.ts";
 import { ControlMetrics } from "./metrics.ts";
@@ -156,7 +156,7 @@ export class Control {
     this.#logger.info({ engine: id, word, on }, `operator: ${word} ${on ? "on" : "off"}`);
     this.feed.send(this.#enginesEvent());
     this.#loop.hurry();
-    return this.#operator.engines[id] ?? engine.adminState;
+    return adminStateOf(engine, this.#operator);
   }
 
   /** What a reader of the feed must know when it comes. */
@@ -235,7 +235,7 @@ export class Control {
   /** Engines that are not simply active, by the operator or by the fleet file. */
   #enginesEvent(): FeedEvent {
     const engines = [...this.fleet.engines.values()]
-      .map(({ id, adminState }) => [id, this.#operator.engines[id] ?? adminState] as const)
+      .map((engine) => [engine.id, adminStateOf(engine, this.#operator)] as const)
       .filter(([, state]) => state !== "active");
     return { event: "engines", data: { engines: Object.fromEntries(engines) } };
   }

@@ -53,6 +53,15 @@ describe("an engine's health by its probes", () => {
     ]);
   });
 
+  it("is undecided while one more answer would turn it", () => {
+    const health = new EngineHealth({ replicas: 2, pathIsDefault: true }, 0);
+    const undecided = [http(200), refused, refused, http(200), http(200), http(503)].map((outcome, i) => {
+      health.observe(outcome, i);
+      return health.undecided;
+    });
+    expect(undecided).toEqual([false, true, false, true, false, false]);
+  });
+
   it("says why, and since when", () => {
     const health = new EngineHealth({ replicas: 1, pathIsDefault: true }, 5);
     expect(health.present).toEqual({ health: "unknown", reason: "not probed yet", sinceMs: 5 });

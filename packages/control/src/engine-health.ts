@@ -40,9 +40,9 @@ export class EngineHealth {
     return this.#present;
   }
 
-  /** A dead engine has answered and one more good answer brings it back: it should be asked again soon. */
-  get returning(): boolean {
-    return this.#present.health === "dead" && this.#kind === "good";
+  /** One more answer like the last changes the verdict, so it should be asked for soon: a return, or a refusal. */
+  get undecided(): boolean {
+    return this.#present.health === "dead" ? this.#kind === "good" : this.#kind === "refused";
   }
 
   /** Takes a probe's outcome in; true when the state changed. */

@@ -2,7 +2,7 @@ import type { EngineSignals, Signal } from "@guidevane/core";
 import type { EngineEvidence } from "@guidevane/signals";
 import { describe, expect, it } from "vitest";
 import type { Observation } from "./collect.ts";
-import { type EngineState, engineStates } from "./engine-state.ts";
+import { adminStateOf, type EngineState, engineStates } from "./engine-state.ts";
 import { testFleet } from "./testing/fleet.ts";
 
 const offered: Signal = { value: null, state: "not-offered", ageMs: null };
@@ -93,6 +93,13 @@ describe("the state of an engine", () => {
   it("is dead with all others as soon as a gateway confirms one", async () => {
     const states = await statesOf({ probed: "dead", evidence: { dead: 1 } }, { probed: "dead" });
     expect(states.map((each) => each.readyReplicas)).toEqual([0, 0]);
+  });
+
+  it("may be called like a part of every object", async () => {
+    const fleet = await testFleet();
+    const odd = { ...fleet.engines.get("e1")!, id: "constructor" };
+    expect(adminStateOf(odd, { engines: {} })).toBe("active");
+    expect(adminStateOf(odd, { engines: { constructor: "out" } as never })).toBe("out");
   });
 
   it("shows the operator's word, but death before draining", async () => {

@@ -54,10 +54,16 @@ export function engineStates(fleet: Fleet, sources: EngineSources): ReadonlyMap<
       const taken: Verdict = failOpen
         ? { kind: "alive", reason: `${verdict.reason} from here, as is every engine of its model: taken as alive` }
         : verdict;
-      const adminState = sources.operator.engines[engine.id] ?? engine.adminState;
+      const adminState = adminStateOf(engine, sources.operator);
       return [engine.id, engineState(engine, adminState, taken, observation, evidence)];
     }),
   );
+}
+
+/** The operator's word on an engine, else the fleet file's. */
+export function adminStateOf(engine: EngineSpec, { engines }: OperatorState): AdminState {
+  // An engine may be called like a part of every object.
+  return Object.hasOwn(engines, engine.id) ? engines[engine.id]! : engine.adminState;
 }
 
 /** `dead-alone`: by this control plane's probes, with no gateway to confirm it. */

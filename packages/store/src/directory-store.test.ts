@@ -139,6 +139,28 @@ describe("a store in a directory", () => {
     stop();
   });
 
+  it("gives a reader whole publications, newer and newer, while a writer publishes and prunes", async () => {
+    const told: Error[] = [];
+    const reader = openDirectoryStore({ directory, onProblem: (error) => told.push(error) });
+    let writing = true;
+    const writer = (async () => {
+      const store = openDirectoryStore({ directory, keep: 1 });
+      for (let version = 0; version < 40; version++) await store.put(publicationOf(["a", "b"], `${version}`), version);
+      writing = false;
+    })();
+    const seen: number[] = [];
+    while (writing) {
+      const found = await reader.get();
+      if (found === null) continue;
+      seen.push(found.version);
+      expect(found.problem).toEqual({ note: `${found.version - 1}` });
+    }
+    await writer;
+    expect(told).toEqual([]);
+    expect(seen).toEqual([...seen].sort((a, b) => a - b));
+    expect(new Set(seen).size).toBeGreaterThan(1);
+  });
+
   it("keeps what the operator said, apart from the publications", async () => {
     const store = openDirectoryStore({ directory: join(directory, "new") });
     expect(await store.getOperator()).toEqual({ engines: {} });

@@ -94,27 +94,29 @@ class DirectoryStore implements Store {
   async get(): Promise<StoredPublication | null> {
     for (;;) {
       const versions = await listVersions(this.#publications);
-      for (const version of versions) {
-        try {
-          const stored = await readPublication(this.#publications, version);
-          this.#present = { version: stored.version, epoch: stored.epoch };
-          return stored;
-        } catch (error) {
-          this.#report(version, error);
-        }
-      }
-      if (versions.length === 0) {
-        this.#present = null;
-        return null;
-      }
-      // All those listed may have been pruned while this read; only an unchanged list means that all are damaged.
-      const [newest] = await listVersions(this.#publications);
-      if (newest === versions[0])
+      const found = await this.#newestWhole(versions);
+      if (found === "pruned") continue;
+      this.#present = found === null ? null : { version: found.version, epoch: found.epoch };
+      if (found === null && versions.length > 0)
         throw new GuidevaneError(
           "store_unreadable",
-          `${this.#publications}: no whole publication among ${versions.length}`,
+          `${this.#publications}: none of ${versions.length} publications is whole`,
         );
+      return found;
     }
+  }
+
+  /** `pruned` when a version vanished while it was read: then there are newer ones. */
+  async #newestWhole(versions: readonly number[]): Promise<StoredPublication | "pruned" | null> {
+    for (const version of versions) {
+      try {
+        return await readPublication(this.#publications, version);
+      } catch (error) {
+        if (!(await listVersions(this.#publications)).includes(version)) return "pruned";
+        this.#report(version, error);
+      }
+    }
+    return null;
   }
 
   watch(onChange: (stamp: Stamp) => void): () => void {
