@@ -42,7 +42,7 @@ export interface NativeBinding {
 
 /**
  * One request by one table, in one crossing (selector: `Router.route`). Neither allocates nor waits; throws on arguments
- * of another type or too short. The arrays must not be over memory that another thread writes to.
+ * of another type or too short, and on bytes over a SharedArrayBuffer, which another thread could be writing to.
  *
  * @returns a `ROUTE_STATUS` of the selector, or 255 for a body that its scan leaves to `JSON.parse`
  */

@@ -145,6 +145,15 @@ describe.skipIf(load.binding === null)(`the native route function${skipped}`, ()
     expect(route(...right)).toBe(0);
   });
 
+  it("refuses bytes that another thread could write to", () => {
+    const route = loadParts(parts());
+    const { words, bytes } = headOf(KEY);
+    const shared = new Uint8Array(new SharedArrayBuffer(64));
+    const out = new Uint32Array(OUT.words);
+    expect(() => route(words, bytes, shared, out)).toThrow("body must be a Uint8Array, not over shared memory");
+    expect(() => route(words, shared, body, out)).toThrow("headBytes must be a Uint8Array, not over shared memory");
+  });
+
   it("takes every array over the same memory without harm", () => {
     const route = loadParts(parts());
     const memory = new ArrayBuffer(256);

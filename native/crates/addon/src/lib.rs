@@ -4,6 +4,9 @@
 //! The Node-API door to `guidevane-core`: converts between Node's types and ours and does nothing else. Cold calls are
 //! `#[napi]` functions, each catching unwinds; the hot one is a hand-written callback in `raw.rs`, the only unsafe code.
 
+#[cfg(panic = "abort")]
+compile_error!("a panic must unwind, else it ends the whole process: build with panic = \"unwind\"");
+
 mod cold;
 mod raw;
 mod tables;

@@ -5,7 +5,7 @@
 //!
 //! * `env`, `info` and values are those that Node passed to this call or returned from it; none is kept beyond it.
 //! * A slice over a JavaScript array lives only within the call that asked for it. No JavaScript runs in between, so the
-//!   array can't be detached; the TypeScript door keeps arrays over shared memory out.
+//!   array can't be detached, and memory shared with other threads is refused.
 //! * Shared words are read through atomics only. They stay alive because a reference holds their typed array, and stay
 //!   where they are because a SharedArrayBuffer can be neither detached nor shrunk.
 //! * A function's state is freed by the finalizer of that function, after which nothing can call it.
@@ -59,22 +59,19 @@ impl FromNapiValue for SharedWords {
     unsafe fn from_napi_value(env: sys::napi_env, value: sys::napi_value) -> Result<Self> {
         // SAFETY: `env` and `value` are Node's, by this trait's contract.
         let array = unsafe { TypedArray::of(env, value) };
-        let Some(TypedArray { data, length, buffer, .. }) = array.filter(|array| array.is_words(1)) else {
+        let Some(array) = array.filter(|array| array.is_words(1)) else {
             return Err(Error::new(Status::InvalidArg, "a Uint32Array of one word or more is needed"));
         };
-        let mut plain = true;
-        // SAFETY: as above. Only a SharedArrayBuffer is a typed array's buffer and no ArrayBuffer.
-        let status = unsafe { sys::napi_is_arraybuffer(env, buffer, &mut plain) };
-        if status != sys::Status::napi_ok || plain {
+        // SAFETY: as above.
+        if !unsafe { array.is_shared(env) } {
             return Err(Error::new(Status::InvalidArg, "the Uint32Array must be over a SharedArrayBuffer"));
         }
-        let data = data.cast::<AtomicU32>().cast_const();
         let mut reference = ptr::null_mut();
         // SAFETY: as above.
         if unsafe { sys::napi_create_reference(env, value, 1, &mut reference) } != sys::Status::napi_ok {
             return Err(Error::new(Status::GenericFailure, "the shared array can't be referenced"));
         }
-        Ok(Self { data, length, env, reference })
+        Ok(Self { data: array.data.cast::<AtomicU32>().cast_const(), length: array.length, env, reference })
     }
 }
 
@@ -212,9 +209,10 @@ unsafe fn decide(env: sys::napi_env, info: sys::napi_callback_info) -> std::resu
         let head_words = head_words.ok_or("headWords must be a Uint32Array of HEAD_WORDS")?;
         let found = TypedArray::of(env, found).filter(|array| array.is_words(out::WORDS));
         let found = found.ok_or("out must be a Uint32Array of OUT_WORDS")?;
-        let head_bytes = TypedArray::of(env, head_bytes).and_then(|array| array.bytes());
-        let head_bytes = head_bytes.ok_or("headBytes must be a Uint8Array")?;
-        let body = TypedArray::of(env, body).and_then(|array| array.bytes()).ok_or("body must be a Uint8Array")?;
+        let head_bytes = TypedArray::of(env, head_bytes).and_then(|array| array.bytes(env));
+        let head_bytes = head_bytes.ok_or("headBytes must be a Uint8Array, not over shared memory")?;
+        let body = TypedArray::of(env, body).and_then(|array| array.bytes(env));
+        let body = body.ok_or("body must be a Uint8Array, not over shared memory")?;
 
         let mut scratch = function.scratch.try_borrow_mut().map_err(|_| "route was called from within itself")?;
         let mut words = [0; out::WORDS];
@@ -246,6 +244,17 @@ impl TypedArray {
         (status == sys::Status::napi_ok).then_some(array)
     }
 
+    /// Whether the array is over a SharedArrayBuffer: that alone is a typed array's buffer and no ArrayBuffer.
+    ///
+    /// # Safety
+    /// Within the call that the array was asked for in.
+    unsafe fn is_shared(&self, env: sys::napi_env) -> bool {
+        let mut is_plain = false;
+        // SAFETY: by this function's contract. A failure leaves `false`, and what can't be asked is not trusted.
+        unsafe { sys::napi_is_arraybuffer(env, self.buffer, &mut is_plain) };
+        !is_plain
+    }
+
     fn is_words(&self, length: usize) -> bool {
         self.kind == sys::TypedarrayType::uint32_array && self.length >= length && self.data.cast::<u32>().is_aligned()
     }
@@ -259,10 +268,13 @@ impl TypedArray {
         self.is_words(N).then(|| unsafe { self.data.cast::<[u32; N]>().read() })
     }
 
+    /// The bytes, borrowed. `None` also for shared memory, which another thread could write to meanwhile.
+    ///
     /// # Safety
-    /// The slice must not outlive the call that the array was asked for in, nor be written to meanwhile.
-    unsafe fn bytes<'a>(&self) -> Option<&'a [u8]> {
-        if self.kind != sys::TypedarrayType::uint8_array {
+    /// The slice must not outlive the call that the array was asked for in.
+    unsafe fn bytes<'a>(&self, env: sys::napi_env) -> Option<&'a [u8]> {
+        // SAFETY: `env` and the array are those of the call in progress.
+        if self.kind != sys::TypedarrayType::uint8_array || unsafe { self.is_shared(env) } {
             return None;
         }
         if self.length == 0 {
