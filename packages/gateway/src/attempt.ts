@@ -1,4 +1,5 @@
 import type { ServerResponse } from "node:http";
+import type { Socket } from "node:net";
 import type { Clock, Outcome } from "@guidevane/core";
 import { type AttemptEnd, type Next, outcomeOfStatus } from "@guidevane/guard";
 import { type ApiError, errorEvent } from "./api-error.ts";
@@ -18,6 +19,8 @@ export interface AttemptOptions {
   readonly client: EngineClient;
   readonly request: EngineRequest;
   readonly response: ServerResponse;
+  /** The client's connection: when it closes, the client has left. A response waiting in a pipeline is not told so itself. */
+  readonly socket: Socket;
   readonly clock: Clock;
   readonly timers: AttemptTimers;
   /** The client asked for a stream. */
@@ -64,9 +67,25 @@ const HELD_MAX_BYTES = 65_536;
 /** An answer that says "not now" but does not end within this is given up for the next attempt. */
 const HELD_MAX_MS = 1000;
 
+/**
+ * How long an answer may still be silent once its engine's port refuses connections. An engine that stops in good order
+ * closes its port first and goes on with what it has; one whose core was killed leaves its streams open and says nothing.
+ */
+const DEAD_SILENCE_MS = 2000;
+
+/** An attempt under way. */
+export interface RunningAttempt {
+  readonly result: Promise<AttemptResult>;
+  /** The engine's port is closed: silence now means that it is dead. */
+  engineDied(): void;
+}
+
 /** Sends one request to one engine and, if the answer is to be the client's, passes it on as it comes. */
-export function attempt(options: AttemptOptions): Promise<AttemptResult> {
-  return new Promise((resolve) => new Attempt(options, resolve).start());
+export function attempt(options: AttemptOptions): RunningAttempt {
+  const { promise, resolve } = Promise.withResolvers<AttemptResult>();
+  const running = new Attempt(options, resolve);
+  running.start();
+  return { result: promise, engineDied: () => running.engineDied() };
 }
 
 /** An answer on its way to becoming a `HeldAnswer`. */
@@ -95,6 +114,8 @@ class Attempt implements EngineEvents {
   #stopTimer: () => void = noTimer;
   #stopTotal: () => void = noTimer;
   #lastByteMs = 0;
+  /** The idle timer has the short time of a dead engine and is not to be set anew. */
+  #deadSilence = false;
 
   #next: Next = { retry: false };
   #held: Holding | null = null;
@@ -115,9 +136,15 @@ class Attempt implements EngineEvents {
   }
 
   start(): void {
-    const { client, request, response } = this.#options;
-    response.on("close", this.#onClientGone);
+    const { client, request, socket } = this.#options;
+    socket.on("close", this.#onClientGone);
     this.#call = client.send(request, this);
+  }
+
+  engineDied(): void {
+    if (this.#phase === "over") return;
+    this.#deadSilence = true;
+    this.#armIdle(Math.min(DEAD_SILENCE_MS, this.#options.timers.idleMs));
   }
 
   onSent(connectMs: number | null): void {
@@ -141,7 +168,7 @@ class Attempt implements EngineEvents {
       this.#arm(HELD_MAX_MS, "held answer did not end");
       return;
     }
-    if (!stream) this.#armIdle(timers.idleMs);
+    if (!stream && !this.#deadSilence) this.#armIdle(timers.idleMs);
     this.#commit(status, statusText, headers);
     this.#scheduleFlush();
   }
@@ -150,7 +177,7 @@ class Attempt implements EngineEvents {
     const { clock, timers, stream } = this.#options;
     if (this.#firstByteMs === null) {
       this.#firstByteMs = clock.nowMs() - this.#startMs;
-      if (stream && this.#phase === "passing") this.#armIdle(timers.idleMs);
+      if (stream && this.#phase === "passing" && !this.#deadSilence) this.#armIdle(timers.idleMs);
     }
     this.#lastByteMs = clock.nowMs();
     this.#bytes += chunk.length;
@@ -286,7 +313,7 @@ class Attempt implements EngineEvents {
     if (this.#phase === "holding") {
       this.#settle({ kind: "retry", next: this.#next, held: null, report });
     } else if (this.#phase === "waiting") {
-      const next = this.#options.decide({ kind: "timer" });
+      const next = this.#options.decide({ kind: this.#deadSilence ? "closed" : "timer" });
       if (next.retry !== false) this.#settle({ kind: "retry", next, held: null, report });
       else this.#settle({ kind: "failed", error, report });
     } else {
@@ -323,8 +350,8 @@ class Attempt implements EngineEvents {
     this.#phase = "over";
     this.#stopTimer();
     this.#stopTotal();
-    const { response } = this.#options;
-    response.off("close", this.#onClientGone);
+    const { response, socket } = this.#options;
+    socket.off("close", this.#onClientGone);
     response.off("drain", this.#onDrain);
     if (result.kind === "retry" && result.held === null) this.#call?.abort();
     this.#resolve(result);

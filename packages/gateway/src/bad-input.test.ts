@@ -3,7 +3,7 @@ import { afterEach, describe, expect, it } from "vitest";
 import type { Gateway } from "./gateway.ts";
 import { fleetOf } from "./testing/fleet.ts";
 import { headerIn, type RawAnswer, type RawClient } from "./testing/raw-client.ts";
-import { jsonAnswer, type ScriptedEngine } from "./testing/scripted-engine.ts";
+import { chunked, jsonAnswer, type ScriptedEngine, STREAM_HEAD } from "./testing/scripted-engine.ts";
 import { CHAT, createSetup, PLAIN_BODY } from "./testing/setup.ts";
 
 const setup = createSetup(afterEach);
@@ -172,6 +172,18 @@ describe("a bad head", () => {
     expect((await client.answer()).status).toBe(400);
     await client.closed;
     expect(engine.requests).toEqual([]);
+  });
+
+  it("behind a request whose answer has begun closes the connection without a word into that answer", async () => {
+    const engine = await setup.engine(({ socket }) =>
+      socket.write(Buffer.concat([Buffer.from(STREAM_HEAD), chunked("data: 1\n\n")])),
+    );
+    const client = await setup.client(await setup.before({ a: engine }));
+    client.post(CHAT, '{"model":"m","stream":true,"messages":[]}');
+    await client.until("data: 1");
+    client.send("hello\r\n\r\n");
+    await client.closed;
+    expect(client.received.toString()).toMatch(/data: 1\n\n\r\n$/);
   });
 
   it("that wants to upgrade is refused", async () => {

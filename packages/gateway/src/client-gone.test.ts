@@ -54,6 +54,19 @@ describe("a client that leaves", () => {
     await closesInTime(fromMs, closed);
   });
 
+  it("closes all that it had asked for in a pipeline", async () => {
+    const engine = await setup.engine();
+    const client = await setup.client(await setup.before({ a: engine }));
+    client.post(CHAT, STREAM_BODY);
+    const first = await engine.next();
+    client.post(CHAT, STREAM_BODY);
+    const second = await engine.next();
+    const fromMs = performance.now();
+    client.close();
+    await closesInTime(fromMs, first.closed);
+    await closesInTime(fromMs, second.closed);
+  });
+
   it("closes it while the stream is held back because the client reads too slowly", async () => {
     const engine = await setup.engine();
     const client = await setup.client(await setup.before({ a: engine }));

@@ -1,8 +1,9 @@
+import { ManualClock } from "@guidevane/core";
 import { afterEach, describe, expect, it } from "vitest";
 import type { Gateway } from "./gateway.ts";
 import { fleetOf } from "./testing/fleet.ts";
 import { headerIn } from "./testing/raw-client.ts";
-import { type EngineRequestSeen, jsonAnswer, ScriptedEngine } from "./testing/scripted-engine.ts";
+import { chunked, type EngineRequestSeen, jsonAnswer, ScriptedEngine, STREAM_HEAD } from "./testing/scripted-engine.ts";
 import { CHAT, createSetup, eventually } from "./testing/setup.ts";
 import { snapshotOf } from "./testing/snapshot.ts";
 
@@ -76,6 +77,42 @@ describe("an engine that is killed", () => {
   });
 });
 
+describe("an engine whose port is closed while its answers are silent", () => {
+  async function silentDeath(body: string, begin: (request: EngineRequestSeen) => void) {
+    const clock = new ManualClock();
+    const [a, b] = [await setup.engine(begin), await setup.engine(good)];
+    const fleet = await fleetOf({ a: a.url, b: b.url });
+    const gateway = await setup.gateway(fleet, { clock });
+    gateway.offer(JSON.stringify(snapshotOf(fleet, { version: 1 }, { a: 1, b: 0 })));
+    const client = await setup.client(gateway);
+    client.post(CHAT, body);
+    const { closed } = await a.next();
+    a.closePort();
+    await eventually(async () => {
+      clock.advance(100);
+      return (await healthOf(gateway)).a === "dead";
+    });
+    return { clock, client, closed };
+  }
+
+  it("is given up after two seconds where nothing was sent yet, and another one answers", async () => {
+    const { clock, client, closed } = await silentDeath('{"model":"m","messages":[]}', () => {});
+    clock.advance(2000);
+    await closed;
+    const got = await client.answer();
+    expect([got.status, headerIn(got, "x-guidevane-engine")]).toEqual([200, "b"]);
+  });
+
+  it("ends a stream that has begun with an error event rather than after the long silence", async () => {
+    const { clock, client, closed } = await silentDeath('{"model":"m","stream":true,"messages":[]}', ({ socket }) =>
+      socket.write(Buffer.concat([Buffer.from(STREAM_HEAD), chunked("data: 1\n\n")])),
+    );
+    clock.advance(2000);
+    await closed;
+    expect((await client.answer()).body.toString()).toMatch(/^data: 1\n\ndata: \{"error":/);
+  });
+});
+
 describe("stopping", () => {
   it("takes no new connection, lets a running answer finish, and closes everything", async () => {
     const engine = await setup.engine();
@@ -83,7 +120,7 @@ describe("stopping", () => {
     const client = await setup.client(gateway);
     client.post(CHAT, '{"model":"m","messages":[]}');
     const { socket, closed } = await engine.next();
-    const stopped = gateway.stop();
+    const stopped = gateway.stop(60_000);
     await expect(fetch(`${gateway.url}/v1/models`)).rejects.toThrow();
     socket.write(jsonAnswer('{"ok":1}'));
     expect((await client.answer()).status).toBe(200);

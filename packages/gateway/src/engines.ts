@@ -1,6 +1,6 @@
 import type { AdminState, Clock, ClusterSnapshot, EngineSignals, HealthState, SnapshotEngine } from "@guidevane/core";
 import { EngineHealth, type HealthFacts } from "@guidevane/guard";
-import type { AttemptReport } from "./attempt.ts";
+import type { AttemptReport, RunningAttempt } from "./attempt.ts";
 import type { EngineCredentials } from "./credentials.ts";
 import type { EngineDemand } from "./demand.ts";
 import type { EngineClient } from "./engine-client.ts";
@@ -38,7 +38,7 @@ interface Known extends Engine {
   shown: HealthState;
   attempts: number;
   faults: number;
-  inFlight: number;
+  readonly running: Set<RunningAttempt>;
   rttMs: number | null;
   signals: { readonly values: EngineSignals; readonly atMs: number } | null;
 }
@@ -106,16 +106,15 @@ export class Engines {
     }
   }
 
-  began(id: string): void {
-    const known = this.#byId.get(id);
-    if (known !== undefined) known.inFlight += 1;
+  began(id: string, running: RunningAttempt): void {
+    this.#byId.get(id)?.running.add(running);
   }
 
   /** An attempt is over: what it says about the engine's health, and what is reported of it. */
-  ended(id: string, report: AttemptReport): void {
+  ended(id: string, running: RunningAttempt, report: AttemptReport): void {
     const known = this.#byId.get(id);
     if (known === undefined) return;
-    known.inFlight -= 1;
+    known.running.delete(running);
     known.attempts += 1;
     if (report.outcome === "fault") known.faults += 1;
     if (report.connectMs !== null) known.rttMs = Math.min(known.rttMs ?? Number.POSITIVE_INFINITY, report.connectMs);
@@ -150,7 +149,7 @@ export class Engines {
   }
 
   inFlight(id: string): number {
-    return this.#byId.get(id)?.inFlight ?? 0;
+    return this.#byId.get(id)?.running.size ?? 0;
   }
 
   /** The signals last heard of an engine, aged to now; null before any. */
@@ -190,7 +189,7 @@ export class Engines {
       shown: health.facts().health,
       attempts: 0,
       faults: 0,
-      inFlight: 0,
+      running: new Set(),
       rttMs: null,
       signals: null,
     };
@@ -213,6 +212,8 @@ export class Engines {
     if (facts.health === known.shown) return;
     const before = known.shown;
     known.shown = facts.health;
+    // Refused by its port: a probe that fails says less about the answers under way.
+    if (facts.health === "dead" && facts.out) for (const each of known.running) each.engineDied();
     this.#options.onHealth(known.id, facts, before);
   }
 }

@@ -205,6 +205,8 @@ export async function startGateway(options: GatewayOptions): Promise<Gateway> {
     fleet.gateway.limits,
     (request, response) => {
       if (stopping) response.shouldKeepAlive = false;
+      // A connection that was promised to be kept alive is idle only after its answer.
+      else response.once("finish", () => stopping && setImmediate(() => front.closeIdleConnections()));
       route(request, response);
     },
     () => metrics.requests.inc({ class: "other", outcome: "rejected" }),

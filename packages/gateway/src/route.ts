@@ -1,4 +1,5 @@
 import type { IncomingMessage, ServerResponse } from "node:http";
+import type { Socket } from "node:net";
 import type { Clock, ClusterSnapshot, Fleet, Outcome, Random } from "@guidevane/core";
 import { type AttemptEnd, afterAttempt, type Next, plannedShed, retryAfterS } from "@guidevane/guard";
 import {
@@ -107,7 +108,7 @@ class RequestPath {
     if (body.kind === "refused") return this.#refuse(request, response, requestId, body.error);
     const text = await readable(body.bytes, encoding, settings.limits.bodyBytes);
     if (text.kind === "refused") return this.#refuse(request, response, requestId, text.error);
-    if (response.closed) return this.#count(undefined, "cancelled");
+    if (request.socket.destroyed) return this.#count(undefined, "cancelled");
 
     const exchange: Exchange = {
       request,
@@ -162,8 +163,8 @@ class RequestPath {
 
   /** Attempts, one after the other, until the client has an answer. `out` holds the first choice. */
   async #attempts(exchange: Exchange): Promise<void> {
-    const { settings, metrics, demand, random, engines } = this.#parts;
-    const { response, routing } = exchange;
+    const { settings, metrics, demand, random, engines, clock } = this.#parts;
+    const { request, response, routing } = exchange;
     const out = this.#out;
     const tried: number[] = [];
     const stream = out[OUT.stream] === 1;
@@ -175,19 +176,21 @@ class RequestPath {
     for (;;) {
       const slot = out[OUT.engine]!;
       const requestClass = out[OUT.requestClass]!;
-      const reason = REASONS[out[OUT.reason]!]!;
+      // The only engine, asked again after a pause, is home to the router.
+      const reason = attempts > 0 && !fresh ? "retry" : REASONS[out[OUT.reason]!]!;
       const engine = this.#engineAt(routing, slot);
       const headers = this.#answerHeaders(exchange, engine.id, reason, KEY_SOURCES[out[OUT.keySource]!]!);
       if (!fresh) attempts += 1;
       metrics.placed.inc({ reason });
       const seen = { attempts, attemptsMax: settings.retry.attempts, freshTried, leavesTrace };
       routing.countStream(requestClass, slot, 1);
-      engines.began(engine.id);
-      const result = await attempt({
+      const startedMs = clock.nowMs();
+      const running = attempt({
         client: engine.client,
+        socket: request.socket,
         request: this.#engineRequest(exchange, engine, fresh),
         response,
-        clock: this.#parts.clock,
+        clock,
         timers: this.#timersOf(exchange),
         stream,
         servesModel: servesModel(engine, exchange, routing.snapshot),
@@ -198,8 +201,11 @@ class RequestPath {
           exchange.text = EMPTY;
         },
       });
+      engines.began(engine.id, running);
+      const result = await running.result;
       routing.countStream(requestClass, slot, -1);
-      this.#record(exchange, engine, result.report, stream);
+      engines.ended(engine.id, running, result.report);
+      this.#observe(exchange, engine, result.report, stream ? startedMs : null);
 
       if (result.kind === "over") return this.#count(exchange, result.report.outcome);
       if (result.kind === "retry" && result.held !== null) lastAnswer = { held: result.held, headers };
@@ -217,7 +223,7 @@ class RequestPath {
         if (exchange.className !== undefined) demand.retried(exchange.className);
         continue;
       }
-      if (response.closed) return this.#count(exchange, "cancelled");
+      if (request.socket.destroyed) return this.#count(exchange, "cancelled");
       if (lastAnswer !== null) passOn(response, lastAnswer.held, lastAnswer.headers);
       else {
         const error = result.kind === "failed" ? result.error : UNREACHABLE;
@@ -229,12 +235,13 @@ class RequestPath {
 
   /** Another engine at once, or the only one there is after a pause. False when there is no engine to try. */
   async #chooseAgain(exchange: Exchange, tried: number[], next: Next): Promise<boolean> {
-    if (exchange.response.closed) return false;
+    const { socket } = exchange.request;
+    if (socket.destroyed) return false;
     if (this.#choose(exchange, tried) === ROUTE_STATUS.ok) return true;
     const aloneMs = next.retry === "other" ? next.aloneMs : null;
     if (aloneMs === null) return false;
-    await waitOrGone(exchange.response, this.#parts.clock, aloneMs);
-    if (exchange.response.closed) return false;
+    await waitOrGone(socket, this.#parts.clock, aloneMs);
+    if (socket.destroyed) return false;
     tried.length = 0;
     return this.#choose(exchange, tried) === ROUTE_STATUS.ok;
   }
@@ -346,12 +353,13 @@ class RequestPath {
     });
   }
 
-  #record(exchange: Exchange, engine: Engine, report: AttemptReport, stream: boolean): void {
-    const { engines, metrics } = this.#parts;
-    engines.ended(engine.id, report);
+  /** @param streamFromMs when the attempt began, if its answer is a stream */
+  #observe(exchange: Exchange, engine: Engine, report: AttemptReport, streamFromMs: number | null): void {
+    const { metrics } = this.#parts;
     metrics.attempts.inc({ engine: engine.id, outcome: report.outcome });
-    if (stream && report.outcome === "success" && report.firstByteMs !== null)
-      metrics.ttftSeconds.observe({ class: exchange.className ?? OTHER }, report.firstByteMs / 1000);
+    if (streamFromMs === null || report.outcome !== "success" || report.firstByteMs === null) return;
+    const ttftMs = streamFromMs + report.firstByteMs - exchange.arrivedMs;
+    metrics.ttftSeconds.observe({ class: exchange.className ?? OTHER }, ttftMs / 1000);
   }
 
   #count(exchange: Exchange | undefined, outcome: Outcome): void {
@@ -411,15 +419,15 @@ function passOn(response: ServerResponse, held: HeldAnswer, headers: readonly st
   response.end(held.body);
 }
 
-function waitOrGone(response: ServerResponse, clock: Clock, ms: number): Promise<void> {
+function waitOrGone(socket: Socket, clock: Clock, ms: number): Promise<void> {
   return new Promise((resolve) => {
     const done = (): void => {
       stop();
-      response.off("close", done);
+      socket.off("close", done);
       resolve();
     };
     const stop = clock.after(ms, done);
-    response.on("close", done);
+    socket.on("close", done);
   });
 }
 

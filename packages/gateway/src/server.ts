@@ -27,6 +27,16 @@ export function createFront(
     keepAliveTimeout: KEEP_ALIVE_MS,
     noDelay: true,
   });
+  // Each request in a pipeline listens for its client's leaving.
+  server.on("connection", (socket) => socket.setMaxListeners(0));
+  const unfinished = new WeakMap<Duplex, Set<ServerResponse>>();
+  const watch = ({ socket }: IncomingMessage, response: ServerResponse): void => {
+    const answers = unfinished.get(socket) ?? new Set();
+    unfinished.set(socket, answers.add(response));
+    response.once("finish", () => answers.delete(response));
+  };
+  server.on("request", watch);
+  server.on("checkContinue", watch);
   // The bytes are limited; node would drop headers beyond a count without a word.
   server.maxHeadersCount = 0;
   server.on("request", onRequest);
@@ -49,7 +59,9 @@ export function createFront(
     });
   });
   server.on("clientError", (error: NodeJS.ErrnoException, socket: Duplex) => {
-    if (error.code === "ECONNRESET" || !socket.writable) {
+    // Into an answer that has begun nothing else can be written.
+    const begun = [...(unfinished.get(socket) ?? [])].some(({ headersSent }) => headersSent);
+    if (error.code === "ECONNRESET" || !socket.writable || begun) {
       socket.destroy();
       return;
     }

@@ -167,6 +167,8 @@ describe("an engine's health", () => {
     clock.advance(1);
     expect(health.freshlySeen).toBe(false);
     expect([health.nextProbeMs(0), health.nextProbeMs(1)]).toEqual([1800, 2200]);
+    health.refused();
+    expect([health.nextProbeMs(0), health.nextProbeMs(1)]).toEqual([900, 1100]);
   });
 
   it("says since when it is as it is", () => {

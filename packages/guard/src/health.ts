@@ -9,7 +9,8 @@ export const RAMP_MS = 10_000;
 /** Share of the ramp that a returning engine starts with, so that traffic shows at once that it is back. */
 const RAMP_START = 0.1;
 
-/** Wait for the second good probe of a dead engine: traffic must be back within 5 s of its return. */
+/** A dead engine is asked at least this often, and sooner after its first good probe: traffic must be back within 5 s. */
+const DEAD_PROBE_MS = 1000;
 const CONFIRM_MS = 500;
 
 /** Answers that a server gives to a path that it does not have. */
@@ -161,12 +162,14 @@ export class EngineHealth {
   /** Wait before the next probe, ms; `draw` in [0, 1) spreads gateways by ±10 %. */
   nextProbeMs(draw: number): number {
     if (this.#isDead() && this.#goodProbes > 0) return CONFIRM_MS;
-    return this.#basis.probeIntervalMs * (0.9 + 0.2 * draw);
+    const { probeIntervalMs } = this.#basis;
+    return (this.#isDead() ? Math.min(DEAD_PROBE_MS, probeIntervalMs) : probeIntervalMs) * (0.9 + 0.2 * draw);
   }
 
-  /** Whether traffic has shown the engine healthy within one probe interval. */
+  /** Whether traffic has shown the engine healthy within one probe interval, and nothing has spoken against it since. */
   get freshlySeen(): boolean {
-    return this.#lastGoodMs !== null && this.#clock.nowMs() - this.#lastGoodMs < this.#basis.probeIntervalMs;
+    if (this.#isDead() || this.#lastGoodMs === null) return false;
+    return this.#clock.nowMs() - this.#lastGoodMs < this.#basis.probeIntervalMs;
   }
 
   #isDead(): boolean {

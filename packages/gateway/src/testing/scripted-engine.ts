@@ -53,12 +53,17 @@ export class ScriptedEngine {
     return new Promise((resolve) => this.#waiting.push(resolve));
   }
 
+  /** Takes no new connection and leaves the open ones as they are, as a server does whose core was killed. */
+  closePort(): void {
+    if (this.#server.listening) this.#server.close();
+  }
+
   /** Closes the port and every connection, as a killed process does. */
   async kill(): Promise<void> {
-    for (const socket of this.#sockets) socket.resetAndDestroy();
-    if (!this.#server.listening) return;
-    this.#server.close();
-    await once(this.#server, "close");
+    this.closePort();
+    // A socket whose other side is gone can't be reset any more.
+    for (const socket of this.#sockets) socket.readyState === "open" ? socket.resetAndDestroy() : socket.destroy();
+    await new Promise((resolve) => setImmediate(resolve));
   }
 
   #serve(socket: Socket, script: ((request: EngineRequestSeen) => void) | null, health: () => number): void {
