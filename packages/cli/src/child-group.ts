@@ -4,6 +4,8 @@ import type { ChildMessage } from "./process-life.ts";
 
 export interface Child {
   readonly name: string;
+  /** What it builds on has a lower one, and ends after it. */
+  readonly tier: number;
   readonly process: ChildProcess;
   /** Resolves when it does what it was started for; rejects when it ended before. */
   readonly ready: Promise<void>;
@@ -26,12 +28,13 @@ export class ChildGroup {
     });
   }
 
-  get pids(): number[] {
-    return this.#children.flatMap((child) => child.process.pid ?? []);
-  }
-
   /** @param onLine gets each line of the child's stdout; without it stdout is dropped */
-  start(name: string, args: readonly string[], env: NodeJS.ProcessEnv, onLine?: (line: string) => void): Child {
+  start(
+    { name, tier }: Pick<Child, "name" | "tier">,
+    args: readonly string[],
+    env: NodeJS.ProcessEnv,
+    onLine?: (line: string) => void,
+  ): Child {
     const program = fileURLToPath(
       new URL(import.meta.url.endsWith(".ts") ? "./main.ts" : "./main.js", import.meta.url),
     );
@@ -52,19 +55,19 @@ export class ChildGroup {
         if (message.ready) resolve();
       });
     });
-    const child = { name, process: started, ready, ended };
+    const child = { name, tier, process: started, ready, ended };
     this.#children.push(child);
     return child;
   }
 
-  /** Ends the children in the order of `first` and then the rest together; whoever is left after `graceMs` is killed. */
-  async stop(graceMs: number, first: readonly string[] = []): Promise<void> {
+  /** Ends the children of the highest tier first; whoever is left after `graceMs` is killed. */
+  async stop(graceMs: number): Promise<void> {
     this.#stopping = true;
     const deadline = setTimeout(() => {
       for (const child of this.#children) child.process.kill("SIGKILL");
     }, graceMs);
-    for (const name of first) await end(this.#children.filter((child) => child.name === name));
-    await end(this.#children);
+    const tiers = [...new Set(this.#children.map((child) => child.tier))].sort((a, b) => b - a);
+    for (const tier of tiers) await end(this.#children.filter((child) => child.tier === tier));
     clearTimeout(deadline);
   }
 }

@@ -67,7 +67,7 @@ async function up(flags: UpFlags): Promise<void> {
     const end = await untilEnd(stopped, group, bringUp(run));
     if (end.broken !== null) throw new CommandFailure(end.broken);
   } finally {
-    await group.stop(STOP_MS, ["drive"]);
+    await group.stop(STOP_MS);
     await rm(folder, { recursive: true, force: true });
   }
 }
@@ -107,15 +107,19 @@ async function bringUp(run: Run): Promise<void> {
   const store = join(run.folder, "store");
   // Gateways that start before there is a control plane to ask would complain of it.
   const first = [
-    group.start("emulate", ["emulate", ...common], env),
-    group.start("control", ["control", ...common, "--admin", address(ports.control), "--store", store], env),
+    group.start({ name: "emulate", tier: 0 }, ["emulate", ...common], env),
+    group.start(
+      { name: "control", tier: 0 },
+      ["control", ...common, "--admin", address(ports.control), "--store", store],
+      env,
+    ),
   ];
   await Promise.all(first.map((child) => child.ready));
   const gateways = [...fleet.clusters.keys()].map((cluster) => {
     const args = ["gateway", "--cluster", cluster, ...common, "--control", controlUrl];
     args.push("--state", join(run.folder, `gateway-${cluster}`), "--listen", address(ports.gateways.get(cluster)!));
     args.push("--admin", address(ports.gatewayAdmins.get(cluster)!));
-    return group.start(`gateway ${cluster}`, args, env);
+    return group.start({ name: `gateway ${cluster}`, tier: 1 }, args, env);
   });
 
   const measurement = new UpMeasurement(fleet);
@@ -151,7 +155,7 @@ function measureDriven(
     let measured = 0;
     let waiting = false;
     const giveUpMs = performance.now() + FIRST_SNAPSHOT_MS;
-    run.group.start("drive", args, env, (line) => {
+    run.group.start({ name: "drive", tier: 2 }, args, env, (line) => {
       const report = JSON.parse(line) as DriveReport;
       if (measured >= MEASURED_REPORTS || waiting || report.cells.every(({ sent }) => sent === 0)) return;
       warm += 1;

@@ -23,7 +23,7 @@ export function scaleFactor(fleet: Fleet, cores: number): number {
 
 /** A request without its tokens costs about as much as this many chunks of a stream; half of the requests stream. */
 const REQUEST_CHUNKS = 16;
-const CHUNKS_PER_CORE_S = 960;
+const CHUNKS_PER_CORE_S = 1440;
 
 /**
  * The text of a fleet file that says what `file` says, with engines on the ports of this run, capacities and demand times

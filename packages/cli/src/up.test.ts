@@ -1,0 +1,174 @@
+import { type ChildProcess, execFileSync, spawn } from "node:child_process";
+import { existsSync, rmSync } from "node:fs";
+import { createServer } from "node:net";
+import { fileURLToPath } from "node:url";
+import { afterEach, describe, expect, it } from "vitest";
+import { takenPorts } from "./up-ports.ts";
+
+const MAIN = fileURLToPath(new URL("./main.ts", import.meta.url));
+
+/** A port with all that `up` counts from it free. */
+async function freeBase(): Promise<number> {
+  for (let tries = 0; tries < 50; tries++) {
+    const port = await new Promise<number>((resolve) => {
+      const server = createServer();
+      server.listen(0, "127.0.0.1", () => {
+        const { port } = server.address() as { port: number };
+        server.close(() => resolve(port));
+      });
+    });
+    if (port > 65_000) continue;
+    const offsets = (...list: number[]) => new Map(list.map((offset) => [String(offset), port + offset]));
+    const taken = await takenPorts({
+      gateways: offsets(0, 1, 2),
+      gatewayAdmins: offsets(100, 101, 102),
+      engines: offsets(200, 201, 202),
+      control: port + 90,
+    });
+    if (taken.length === 0) return port;
+  }
+  throw new Error("no free range of ports");
+}
+
+interface Up {
+  readonly process: ChildProcess;
+  readonly port: number;
+  /** Resolves with all that it has printed once that contains `text`; rejects when it ends before. */
+  until(text: string): Promise<string>;
+  readonly ended: Promise<{ code: number | null; stderr: string }>;
+}
+
+const started: Up[] = [];
+
+async function startUp(...args: string[]): Promise<Up> {
+  const port = await freeBase();
+  // A group of its own, as a terminal gives it.
+  const child = spawn(
+    process.execPath,
+    ["--conditions=@guidevane/source", MAIN, "up", "--port", String(port), ...args],
+    { detached: true, stdio: ["ignore", "pipe", "pipe"], env: { ...process.env, LOG_LEVEL: "error" } },
+  );
+  let stdout = "";
+  let stderr = "";
+  const waiting: { text: string; resolve: (all: string) => void; reject: (error: Error) => void }[] = [];
+  const look = () => {
+    for (const each of waiting) if (stdout.includes(each.text)) each.resolve(stdout);
+  };
+  child.stdout.setEncoding("utf8").on("data", (text: string) => {
+    stdout += text;
+    look();
+  });
+  child.stderr.setEncoding("utf8").on("data", (text: string) => {
+    stderr += text;
+  });
+  const ended = new Promise<{ code: number | null; stderr: string }>((resolve) => {
+    child.once("close", (code) => {
+      for (const each of waiting) each.reject(new Error(`up ended with ${code}: ${stdout}${stderr}`));
+      resolve({ code, stderr });
+    });
+  });
+  const until = (text: string) =>
+    new Promise<string>((resolve, reject) => {
+      waiting.push({ text, resolve, reject });
+      look();
+    });
+  const up = { process: child, port, until, ended };
+  started.push(up);
+  return up;
+}
+
+afterEach(() => {
+  for (const up of started.splice(0)) killGroup(up);
+});
+
+/** Whatever a failed test has left; normally nothing. */
+function killGroup(up: Up): void {
+  try {
+    process.kill(-up.process.pid!, "SIGKILL");
+  } catch (error) {
+    expect((error as NodeJS.ErrnoException).code).toBe("ESRCH");
+  }
+}
+
+/** Processes of up's group, itself included: pid and command line. */
+function groupOf(up: Up): { pid: number; args: string }[] {
+  const lines = execFileSync("ps", ["-A", "-o", "pid=,pgid=,args="], { encoding: "utf8" }).trim().split("\n");
+  return lines
+    .map((line) => /^\s*(\d+)\s+(\d+)\s+(.*)$/.exec(line)!)
+    .filter((match) => Number(match[2]) === up.process.pid)
+    .map((match) => ({ pid: Number(match[1]), args: match[3]! }));
+}
+
+function childOf(up: Up, command: string): number {
+  return groupOf(up).find(({ args }) => args.includes(`main.ts ${command} `))!.pid;
+}
+
+/** Where the run keeps its fleet file, its store and the gateways' snapshots. */
+function folderOf(up: Up): string {
+  return /--fleet (\S+)\/fleet\.yaml/.exec(groupOf(up).find(({ args }) => args.includes(" control "))!.args)![1]!;
+}
+
+/** Resolves when no process of the group is left. */
+async function untilGone(up: Up): Promise<void> {
+  while (groupOf(up).length > 0) await new Promise((resolve) => setImmediate(resolve));
+}
+
+describe.skipIf(process.platform === "win32")("guidevane up (needs process groups)", { timeout: 120_000 }, () => {
+  it("brings up the three clusters, shows where traffic goes, and leaves nothing after Ctrl-C", async () => {
+    const up = await startUp();
+    const text = await up.until("Ctrl-C ends it.");
+    // Itself, engines, control, three gateways, the driver.
+    expect(groupOf(up)).toHaveLength(7);
+    for (const cluster of ["a", "b", "c"]) expect(text).toMatch(new RegExp(`^${cluster} +chat +[\\d.]+ +`, "m"));
+    expect(text).toMatch(/^optimum +\d+ ms mean latency, round trips included; \d+ ms measured over \d+ requests/m);
+    expect(text).toContain("nearest-only      unbounded: engine-b would stand at 120 %");
+    expect(text).toMatch(/^certificate +within \d+\.\d\d % of the best/m);
+    expect(text).toMatch(/^router +(native|TypeScript \(the addon is not built\))$/m);
+
+    const [, url, body] = /curl -N -i (\S+) -H 'content-type: application\/json' -d '(.*)'$/m.exec(text)!;
+    expect(url).toBe(`http://127.0.0.1:${up.port + 1}/v1/chat/completions`);
+    const answer = await fetch(url!, { method: "POST", body: body!, headers: { "content-type": "application/json" } });
+    expect(answer.status).toBe(200);
+    expect(["engine-a", "engine-b", "engine-c"]).toContain(answer.headers.get("x-guidevane-engine"));
+    expect(await answer.text()).toMatch(/data: \[DONE\]\n\n$/);
+
+    const folder = folderOf(up);
+    expect(existsSync(`${folder}/store/publications`)).toBe(true);
+    const before = performance.now();
+    process.kill(-up.process.pid!, "SIGINT");
+    expect((await up.ended).code).toBe(0);
+    expect(performance.now() - before).toBeLessThan(6000);
+    expect(groupOf(up)).toEqual([]);
+    expect(existsSync(folder)).toBe(false);
+  });
+
+  it("drives nothing with --demand none, and shows the plan", async () => {
+    const up = await startUp("--demand", "none");
+    const text = await up.until("Ctrl-C ends it.");
+    expect(groupOf(up)).toHaveLength(6);
+    expect(text).toContain("nothing is driven");
+    process.kill(up.process.pid!, "SIGTERM");
+    expect((await up.ended).code).toBe(0);
+    expect(groupOf(up)).toEqual([]);
+  });
+
+  it("ends everything with exit code 1 when a child dies, and says which", async () => {
+    const up = await startUp("--demand", "none");
+    await up.until("Ctrl-C ends it.");
+    process.kill(childOf(up, "control"), "SIGKILL");
+    const { code, stderr } = await up.ended;
+    expect(code).toBe(1);
+    expect(stderr).toContain("control ended by itself (SIGKILL)");
+    expect(groupOf(up)).toEqual([]);
+  });
+
+  it("leaves no child behind when it is killed itself", async () => {
+    const up = await startUp("--demand", "none");
+    await up.until("Ctrl-C ends it.");
+    const folder = folderOf(up);
+    process.kill(up.process.pid!, "SIGKILL");
+    await untilGone(up);
+    // Nobody is left to remove it.
+    rmSync(folder, { recursive: true });
+  });
+});
