@@ -20,7 +20,13 @@ let directory: string;
 beforeEach(() => {
   directory = mkdtempSync(join(tmpdir(), "guidevane-store-"));
 });
-afterEach(() => rmSync(directory, { recursive: true, force: true }));
+afterEach(() => {
+  for (const child of children.splice(0)) child.kill("SIGKILL");
+  rmSync(directory, { recursive: true, force: true });
+});
+
+/** A failed test must not leave a writer behind. */
+const children: ChildProcess[] = [];
 
 const clockAt = (wallMs: number) => new ManualClock(0, wallMs);
 const SECOND = 1000;
@@ -139,13 +145,15 @@ describe("a store in a directory", () => {
     stop();
   });
 
-  it("gives a reader whole publications, newer and newer, while a writer publishes and prunes", async () => {
+  it("gives a reader whole publications, newer and newer, while a writer publishes and prunes", {
+    timeout: 60_000,
+  }, async () => {
     const told: Error[] = [];
     const reader = openDirectoryStore({ directory, onProblem: (error) => told.push(error) });
     let writing = true;
     const writer = (async () => {
       const store = openDirectoryStore({ directory, keep: 1 });
-      for (let version = 0; version < 40; version++) await store.put(publicationOf(["a", "b"], `${version}`), version);
+      for (let version = 0; version < 20; version++) await store.put(publicationOf(["a", "b"], `${version}`), version);
       writing = false;
     })();
     const seen: number[] = [];
@@ -174,12 +182,17 @@ describe("a store in a directory", () => {
 });
 
 describe("a writer killed at any moment", () => {
-  it("leaves a whole publication, no older than the last one that it confirmed", { timeout: 60_000 }, async () => {
+  it("leaves a whole publication, no older than the last one that it confirmed", { timeout: 120_000 }, async () => {
     const random = seededRandom(11);
     let confirmed = 0;
     let midway = 0;
-    for (let kill = 0; kill < 15; kill++) {
-      const child = startWriter();
+    const kills = 12;
+    // The next one loads while this one writes.
+    let next = startWriter();
+    for (let kill = 1; kill <= kills; kill++) {
+      const child = next;
+      if (kill < kills) next = startWriter();
+      child.stdin!.end("go");
       const lines = createInterface({ input: child.stdout! })[Symbol.asyncIterator]();
       // Killed within a later put: after some confirmed ones, then a random spin of this process's own event loop.
       const puts = 1 + Math.floor(random() * 4);
@@ -210,14 +223,17 @@ function startWriter(): ChildProcess {
     import { openDirectoryStore } from ${JSON.stringify(new URL("./directory-store.ts", import.meta.url).href)};
     const store = openDirectoryStore({ directory: ${JSON.stringify(directory)} });
     const publication = { clusters: new Map(${JSON.stringify(["a", "b", "c"].map((name) => [name, snapshotOf(name)]))}), problem: { note: "x".repeat(200000) } };
+    for await (const _ of process.stdin);
     let version = (await store.get())?.version ?? 0;
     for (;;) {
       version = (await store.put(publication, version)).version;
       process.stdout.write(version + "\\n");
     }`;
-  return spawn(process.execPath, ["--conditions=@guidevane/source", "--input-type=module", "-e", script], {
-    stdio: ["ignore", "pipe", "inherit"],
+  const child = spawn(process.execPath, ["--conditions=@guidevane/source", "--input-type=module", "-e", script], {
+    stdio: ["pipe", "pipe", "inherit"],
   });
+  children.push(child);
+  return child;
 }
 
 function damage(path: string): void {
