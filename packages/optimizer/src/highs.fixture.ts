@@ -1,7 +1,9 @@
 import { evaluateCurves } from "@guidevane/core";
-import loadHighs from "highs";
+import library from "highs";
 import type { Problem } from "./problem.ts";
 
+// The package's types describe its CommonJS build; the default export of its ESM build is what they call `default`.
+const loadHighs = library as unknown as typeof library.default;
 const highs = await loadHighs();
 
 /** Chords per piece of a curve. */
