@@ -3,7 +3,7 @@ import type { Network } from "./network.ts";
 import { rehang, SINK } from "./tree.ts";
 
 /**
- * Exact equalisation, and the relaxation of a tree whose flows are unknown.
+ * Exact equalisation, and the relaxation of a tree whose flows no longer fit.
  *
  * Each child subtree of the root is a *component*: inside it all prices are fixed relative to each other by the arcs, and
  * one number θ is free. The best flows on the component's arcs are those of the θ at which its sinks take exactly what
@@ -11,17 +11,22 @@ import { rehang, SINK } from "./tree.ts";
  *
  *     Σ_v y_v(w_v + θ) = T,   y_e = φ_e′⁻¹ clamped to 0 … U_e,   y_k = the shed that is worth its price
  *
- * a monotone scalar equation. The flows on the tree arcs follow from the leaves. Where one is out of its segment (negative,
- * above its reference) the arc doesn't belong in the tree: it is cut, what hangs below becomes a component of its own,
- * and the parts are equalised again. So this needs no flows to start from: it makes feasible flows from a tree, prices
- * and demand alone, which is all that a warm start keeps. Where the tree is the right one the result is the exact optimum.
+ * a monotone scalar equation (`level.ts`). The flows on the tree arcs follow from the leaves. Where one is out of its
+ * segment (negative, above its reference) the arc doesn't belong in the tree. On the straight way from the present flows
+ * to the wanted ones the arc that comes first to the end of its segment is cut; what hangs below becomes a component of
+ * its own, and both parts are equalised again from the flows at that point, so that the cost falls all along. Past a
+ * budget of visits all misfits of a component are cut at once.
+ *
+ * Only the order of cuts needs the present flows, and they may be rough: the result follows from tree, prices and demand.
+ * Where the tree is the right one it is the exact optimum.
  */
 export interface Equaliser {
   readonly level: Level;
   /** What a node itself sends into the tree: demand or nothing, less or plus what arcs at their reference carry. */
   readonly supply: Float64Array;
-  /** What a node's subtree sends to its parent. */
+  /** What a node's subtree sends to its parent, and what that makes the flow on the arc. */
   readonly net: Float64Array;
+  readonly wanted: Float64Array;
   /** Tops of components still to do. */
   readonly pending: number[];
   readonly misfits: number[];
@@ -29,11 +34,17 @@ export interface Equaliser {
   changes: number;
 }
 
+/** Visits of nodes, per node of the tree, until components are cut at all misfits at once. */
+const VISITS = 60;
+/** Arcs that block this near to the first one, as a part of the way, are cut with it. */
+const TOGETHER = 1e-9;
+
 export function createEqualiser(network: Network): Equaliser {
   return {
     level: createLevel(network),
     supply: new Float64Array(network.root),
     net: new Float64Array(network.root),
+    wanted: new Float64Array(network.root),
     pending: [],
     misfits: [],
     changes: 0,
@@ -55,11 +66,17 @@ export function equalise(network: Network, state: Equaliser): number {
   state.changes = 4 * root;
   for (let node = next[root]!; node !== root; node = next[last[node]!]!) pending.push(node);
   let cuts = 0;
+  let visits = VISITS * root;
   while (pending.length > 0) {
     const top = settle(network, state, pending.pop()!);
+    visits -= tree.size[top]!;
     misfits.length = 0;
     sendUp(network, state, top);
-    if (misfits.length === 0) continue;
+    if (misfits.length === 0) {
+      accept(network, state, top);
+      continue;
+    }
+    if (visits > 0) keepFirst(network, state, top);
     // From the leaves up: what hangs below a misfit has been cut off before it.
     for (const node of misfits) cut(network, state, node);
     cuts += misfits.length;
@@ -102,13 +119,13 @@ function settle(network: Network, { level, supply }: Equaliser, top: number): nu
   if (level.partShed >= 0) held = level.partShed;
   else if (held < 0) held = engine >= 0 ? engine : top;
   if (held !== top) rehang(tree, top, held, root, SINK, 0);
-  tree.flow[held] = sink[held]!;
   return held;
 }
 
 /** Tree flows from the leaves; nodes whose arc to the parent is out of its segment go to `misfits`, deepest first. */
-function sendUp({ cells, tree, sink, churn }: Network, { net, supply, misfits }: Equaliser, top: number): void {
-  const { parent, arc, flow, before, last, next } = tree;
+function sendUp({ cells, tree, sink, churn }: Network, state: Equaliser, top: number): void {
+  const { net, wanted, supply, misfits } = state;
+  const { parent, arc, before, last, next } = tree;
   const end = next[last[top]!]!;
   let node = top;
   do {
@@ -127,9 +144,40 @@ function sendUp({ cells, tree, sink, churn }: Network, { net, supply, misfits }:
     // Strictly feasible: from each node something more must be able to go towards the root.
     const amount = node < cells ? sent : -sent;
     const good = node < cells ? amount >= from && amount < to : amount > from && amount <= to;
-    flow[node] = amount;
+    wanted[node] = amount;
     if (!good) misfits.push(node);
   }
+}
+
+function accept({ tree, sink }: Network, { wanted }: Equaliser, top: number): void {
+  const end = tree.next[tree.last[top]!]!;
+  tree.flow[top] = sink[top]!;
+  for (let node = tree.next[top]!; node !== end; node = tree.next[node]!) tree.flow[node] = wanted[node]!;
+}
+
+/** How far along the way from its flow to the wanted one a misfit leaves its segment, 0 … 1. */
+function blockedAt({ tree, churn }: Network, { wanted }: Equaliser, node: number): number {
+  const arc = tree.arc[node]!;
+  const to = wanted[node]!;
+  const from = tree.flow[node]!;
+  let end = 0;
+  if (churn !== null && (churn.beyond[arc] === 1 || to >= churn.reference[arc]!)) end = churn.reference[arc]!;
+  const part = (from - end) / (from - to);
+  return part > 0 ? Math.min(part, 1) : 0;
+}
+
+/** Keeps the misfits that block first, and moves the component's flows to where they do. */
+function keepFirst(network: Network, state: Equaliser, top: number): void {
+  const { next, last, flow } = network.tree;
+  const { misfits, wanted } = state;
+  let way = 1;
+  for (const node of misfits) way = Math.min(way, blockedAt(network, state, node));
+  let kept = 0;
+  for (const node of misfits) if (blockedAt(network, state, node) <= way + TOGETHER) misfits[kept++] = node;
+  misfits.length = kept;
+  const end = next[last[top]!]!;
+  for (let node = next[top]!; node !== end; node = next[node]!)
+    flow[node] = flow[node]! + way * (wanted[node]! - flow[node]!);
 }
 
 /** Takes the arc above `node` out of the tree, at rest at the end of its segment where its flow went out of it. */
@@ -164,12 +212,16 @@ function setSegment({ tree, price, churn, arcNext, arcBase }: Network, cell: num
 }
 
 /** The arc above `node` comes to rest at its reference, as far as its cell's supply reaches, or at 0. */
-function rest({ tree, churn, arcNext, arcBase, arcCell, arcNode }: Network, { supply }: Equaliser, node: number): void {
+function rest(
+  { tree, churn, arcNext, arcBase, arcCell, arcNode }: Network,
+  { supply, wanted }: Equaliser,
+  node: number,
+): void {
   const arc = tree.arc[node]!;
   if (churn === null || churn.reference[arc] === 0) return;
   const held = churn.reference[arc]!;
   const cell = arcCell[arc]!;
-  const wants = churn.beyond[arc] === 1 || tree.flow[node]! >= held;
+  const wants = churn.beyond[arc] === 1 || wanted[node]! >= held;
   const beyond = wants && supply[cell]! >= held ? 1 : 0;
   churn.beyond[arc] = beyond;
   arcNext[arc] = beyond === 1 ? arcBase[arc]! + churn.moveMs[arc]! : arcBase[arc]!;

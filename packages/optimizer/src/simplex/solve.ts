@@ -68,6 +68,12 @@ export function solveSimplex(problem: Problem, options: SimplexOptions = {}): Si
   let message = "";
   const gap = (): number => (cost - best) / Math.max(Math.abs(best), Number.MIN_VALUE);
   const close = (): boolean => cost - best <= targetGap * Math.abs(best) + 1e-12 * demand;
+  const certify = (): void => {
+    const bound = lowerBound(network);
+    if (!(bound > best)) return;
+    best = bound;
+    keepPrices(network, prices);
+  };
   if (warm !== undefined && close()) {
     status = "solved";
     gapHistory.push(gap());
@@ -81,14 +87,13 @@ export function solveSimplex(problem: Problem, options: SimplexOptions = {}): Si
     const epsilon = pricingTolerance(network, targetGap, demand > 0 ? cost / demand : 0);
     const finished = runSimplex(network, grid, pricing, epsilon, { pivotLimit, poll });
     takeSinks(network, grid);
+    // Both sets of prices bound: those of the segments (right to within η everywhere) and the equalised ones (exact, but
+    // a component that was cut off may have left the others' prices behind).
+    certify();
     if (finished) equalise(network, equaliser);
     stages++;
     cost = objective(network);
-    const bound = lowerBound(network);
-    if (bound > best) {
-      best = bound;
-      keepPrices(network, prices);
-    }
+    certify();
     gapHistory.push(gap());
     if (close()) status = "solved";
     else if (!finished || poll()) {
@@ -170,6 +175,7 @@ function refused(
       heldEngine: new Uint32Array(0),
       price: new Float64Array(0),
       load: new Float64Array(0),
+      part: new Float64Array(0),
     },
     pivots: 0,
     stages: 0,

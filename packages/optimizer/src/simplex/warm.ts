@@ -2,8 +2,8 @@ import type { Network } from "./network.ts";
 import { orderTree, SINK } from "./tree.ts";
 
 /**
- * What one solve leaves for the next: the tree, by node, and where prices and loads stood. Flows are not kept: the
- * equaliser makes them from the tree and the new demand. Plain typed arrays, so that it crosses between threads. Arcs are
+ * What one solve leaves for the next: the tree, by node, and where prices, loads and flows stood. The equaliser makes the
+ * new flows from the tree and the new demand; the old ones only say in which order arcs leave the tree. Plain typed arrays, so that it crosses between threads. Arcs are
  * named by cell and engine, since the next problem may have others.
  */
 export interface Warm {
@@ -15,13 +15,15 @@ export interface Warm {
   readonly price: Float64Array;
   /** Load of each engine, work units/s. */
   readonly load: Float64Array;
+  /** Flow on the arc to the parent as a part of its cell's demand; of a sink arc nothing. */
+  readonly part: Float64Array;
   /** Arcs outside the tree that rest at their churn reference. */
   readonly heldCell: Uint32Array;
   readonly heldEngine: Uint32Array;
 }
 
 export function keepWarm(network: Network): Warm {
-  const { cells, engines, root, tree, price, sink, scale, churn, arcCell, arcNode } = network;
+  const { cells, engines, root, tree, price, sink, scale, churn, demand, arcCell, arcNode } = network;
   const heldCell: number[] = [];
   const heldEngine: number[] = [];
   if (churn !== null) {
@@ -32,9 +34,18 @@ export function keepWarm(network: Network): Warm {
       heldEngine.push(arcNode[arc]! - cells);
     }
   }
+  const part = new Float64Array(root);
+  for (let node = 0; node < root; node++) {
+    const arc = tree.arc[node]!;
+    if (arc === SINK) continue;
+    const all = demand[arcCell[arc]!]!;
+    // A cell without demand will send it up when it has some.
+    part[node] = all > 0 ? tree.flow[node]! / all : node < cells ? 1 : 0;
+  }
   return {
     cells,
     engines,
+    part,
     parent: tree.parent.slice(0, root),
     price: price.slice(0, root).map((value) => value - price[root]!),
     load: sink.slice(cells).map((value) => value / scale),
@@ -57,6 +68,7 @@ export function plant(network: Network, warm: Warm): boolean {
     if (parent !== root) arc = node < cells ? findArc(network, node, parent) : findArc(network, parent, node);
     tree.arc[node] = arc;
     tree.parent[node] = arc === SINK ? root : parent;
+    tree.flow[node] = arc === SINK ? 0 : warm.part[node]! * demand[arcCell[arc]!]!;
   }
   orderTree(tree);
   for (let engine = 0; engine < engines; engine++) sink[cells + engine] = Math.floor(warm.load[engine]! * scale);
