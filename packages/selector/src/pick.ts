@@ -1,3 +1,4 @@
+import { StreamBound } from "./bound.ts";
 import { rendezvousScore, staysUnderFactor } from "./draw.ts";
 import {
   HEAD,
@@ -37,7 +38,7 @@ export class Picker {
   readonly #numbers: Float64Array;
   readonly #ring: Uint16Array;
   readonly #engines: Uint32Array;
-  readonly #inFlight: Uint32Array;
+  readonly #bound: StreamBound;
   readonly #scores: Float64Array;
 
   // Of the call in progress.
@@ -49,23 +50,19 @@ export class Picker {
   #numberAt = 0;
   #ringEngines = 0;
   #candidates = 0;
-  #rowAt = 0;
   #anyEligible = false;
-  #boundKnown = false;
-  #cellStreams = 0;
-  #liveParts = 0;
-  #reservesOnly = false;
   #firstOver = NONE;
   #firstPenalised = NONE;
   #firstCooling = NONE;
   #firstProbe = NONE;
 
-  constructor({ words, numbers, ring }: Columns, state: SharedState) {
+  constructor(columns: Columns, state: SharedState) {
+    const { words, numbers, ring } = columns;
     this.#words = words;
     this.#numbers = numbers;
     this.#ring = ring;
     this.#engines = state.engines;
-    this.#inFlight = state.inFlight;
+    this.#bound = new StreamBound(columns, state);
     this.#scores = new Float64Array(mostCandidates(words));
   }
 
@@ -125,9 +122,8 @@ export class Picker {
     this.#numberAt = words[cell + CELL.numberAt]!;
     this.#ringEngines = words[cell + CELL.engines]!;
     this.#candidates = this.#ringEngines + words[cell + CELL.reserves]!;
-    this.#rowAt = words[cell + CELL.inFlightRow]! * this.#engines.length;
+    this.#bound.begin(cell);
     this.#anyEligible = false;
-    this.#boundKnown = false;
     this.#firstOver = NONE;
     this.#firstPenalised = NONE;
     this.#firstCooling = NONE;
@@ -183,7 +179,7 @@ export class Picker {
   /** The candidate's verdict; one that is not fine is remembered, the first of its kind. */
   #visit(candidate: number): number {
     let verdict = this.#verdict(candidate);
-    if (verdict === VERDICT.take && this.#isOver(candidate)) verdict = VERDICT.over;
+    if (verdict === VERDICT.take && this.#bound.isOver(candidate)) verdict = VERDICT.over;
     if (verdict === VERDICT.over && this.#firstOver === NONE) this.#firstOver = candidate;
     else if (verdict === VERDICT.penalised && this.#firstPenalised === NONE) this.#firstPenalised = candidate;
     else if (verdict === VERDICT.cooling && this.#firstCooling === NONE) this.#firstCooling = candidate;
@@ -215,45 +211,6 @@ export class Picker {
     return VERDICT.take;
   }
 
-  /**
-   * Streams > max(4, 2 × its part of the cell's streams). Parts are of the engines of the ring that are not out; when all
-   * are, of the reserves.
-   */
-  #isOver(candidate: number): boolean {
-    const streams = this.#streams(candidate);
-    if (streams <= FREE_STREAMS) return false;
-    if (!this.#boundKnown) this.#findBound();
-    const inRing = candidate < this.#ringEngines;
-    const part =
-      inRing || this.#reservesOnly ? this.#numbers[this.#numberAt + candidate * CANDIDATE_NUMBERS + NUMBER.part]! : 0;
-    return streams * this.#liveParts > BOUND * part * this.#cellStreams;
-  }
-
-  #findBound(): void {
-    this.#boundKnown = true;
-    this.#cellStreams = 0;
-    for (let candidate = 0; candidate < this.#candidates; candidate++) this.#cellStreams += this.#streams(candidate);
-    this.#reservesOnly = false;
-    this.#liveParts = this.#partsOf(0, this.#ringEngines);
-    if (this.#liveParts > 0) return;
-    this.#reservesOnly = true;
-    this.#liveParts = this.#partsOf(this.#ringEngines, this.#candidates);
-  }
-
-  #partsOf(from: number, to: number): number {
-    let sum = 0;
-    for (let candidate = from; candidate < to; candidate++) {
-      const state = Atomics.load(this.#engines, this.#slotOf(candidate));
-      if ((state & (STATE.out | STATE.draining | STATE.outByProbe)) === 0)
-        sum += this.#numbers[this.#numberAt + candidate * CANDIDATE_NUMBERS + NUMBER.part]!;
-    }
-    return sum;
-  }
-
-  #streams(candidate: number): number {
-    return Atomics.load(this.#inFlight, this.#rowAt + this.#slotOf(candidate));
-  }
-
   #slotOf(candidate: number): number {
     return this.#words[this.#row(candidate) + CANDIDATE.slot]!;
   }
@@ -265,9 +222,6 @@ export class Picker {
 
 const NONE = -1;
 const EMPTY = new Uint32Array(0);
-/** So many streams are never too many. */
-const FREE_STREAMS = 4;
-const BOUND = 2;
 
 const VERDICT = { take: 0, over: 1, penalised: 2, cooling: 3, probe: 4, out: 5, never: 6 } as const;
 

@@ -4,9 +4,7 @@ import {
   CLOSE_BRACE,
   CLOSE_BRACKET,
   COMMA,
-  equals,
   hadEscape,
-  isDigit,
   OPEN_BRACE,
   OPEN_BRACKET,
   QUOTE,
@@ -17,7 +15,8 @@ import {
   UNUSUAL,
 } from "./json-bytes.ts";
 import { NEED } from "./router.ts";
-import { ITEM, KIND, type Kind, LIST, MEMBER, type Member, memberOf, PART_NEED, ROLE, roleOf } from "./scan-names.ts";
+import { readFormatType, readPartType, readRaw, readRole, readText, readTokens } from "./scan-leaves.ts";
+import { KIND, type Kind, LIST, MEMBER, type Member, memberOf, ROLE } from "./scan-names.ts";
 
 /**
  * Reads what routing needs from the bytes of a JSON object, without building values. It walks every top-level name: JSON
@@ -229,76 +228,3 @@ function endMessage(facts: Uint32Array): void {
 
 const TRUE = 0x74;
 const NULL = 0x6e;
-
-/** A wanted string's content goes to the two places from `place`; a value of another type leaves them. */
-function readText(
-  place: number,
-  body: Uint8Array,
-  start: number,
-  end: number,
-  facts: Uint32Array,
-  canonical: boolean,
-): number {
-  if (body[start] !== QUOTE) return skipValue(body, start, end);
-  const after = skipString(body, start + 1, end);
-  if (after < 0 || (hadEscape && !canonical)) return UNUSUAL;
-  facts[place] = start + 1;
-  facts[place + 1] = after - 1;
-  return after;
-}
-
-function readRaw(place: number, body: Uint8Array, start: number, end: number, facts: Uint32Array): number {
-  const after = skipValue(body, start, end);
-  if (after < 0) return UNUSUAL;
-  facts[place] = start;
-  facts[place + 1] = after;
-  return after;
-}
-
-function readFormatType(body: Uint8Array, start: number, end: number, facts: Uint32Array, canonical: boolean): number {
-  if (body[start] !== QUOTE) return skipValue(body, start, end);
-  const after = skipString(body, start + 1, end);
-  if (after < 0 || (hadEscape && !canonical)) return UNUSUAL;
-  if (!equals(body, start + 1, after - 1, ITEM.text)) facts[FACT.uses]! |= NEED.jsonSchema;
-  return after;
-}
-
-function readRole(body: Uint8Array, start: number, end: number, facts: Uint32Array, canonical: boolean): number {
-  if (body[start] !== QUOTE) return skipValue(body, start, end);
-  const after = skipString(body, start + 1, end);
-  if (after < 0 || (hadEscape && !canonical)) return UNUSUAL;
-  facts[FACT.role] = roleOf(body, start + 1, after - 1);
-  return after;
-}
-
-function readPartType(body: Uint8Array, start: number, end: number, facts: Uint32Array, canonical: boolean): number {
-  if (body[start] !== QUOTE) return skipValue(body, start, end);
-  const after = skipString(body, start + 1, end);
-  if (after < 0 || (hadEscape && !canonical)) return UNUSUAL;
-  for (const { name, need } of PART_NEED) {
-    if (equals(body, start + 1, after - 1, name)) facts[FACT.partNeed] = need;
-  }
-  return after;
-}
-
-/** More output tokens than any engine holds; a number beyond it is this one. */
-const TOKENS_MAX = 999_999_999;
-
-function readTokens(body: Uint8Array, start: number, end: number, facts: Uint32Array, canonical: boolean): number {
-  const after = skipValue(body, start, end);
-  if (after < 0) return UNUSUAL;
-  let value = 0;
-  let at = start;
-  while (at < after && at - start < 9 && isDigit(body[at]!)) value = value * 10 + (body[at++]! - 0x30);
-  if (at < after) {
-    value = 0;
-    const first = body[start]!;
-    if (first === 0x2d || isDigit(first)) {
-      if (!canonical) return UNUSUAL;
-      const exact = Number(String.fromCharCode(...body.subarray(start, after)));
-      value = Math.min(Math.max(Math.floor(exact), 0), TOKENS_MAX);
-    }
-  }
-  if (value > facts[FACT.maxTokens]!) facts[FACT.maxTokens] = value;
-  return after;
-}

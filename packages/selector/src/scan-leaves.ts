@@ -1,0 +1,97 @@
+import { FACT } from "./facts.ts";
+import { equals, hadEscape, isDigit, QUOTE, skipString, skipValue, UNUSUAL } from "./json-bytes.ts";
+import { NEED } from "./router.ts";
+import { ITEM, PART_NEED, roleOf } from "./scan-names.ts";
+
+/** Values that the scan reads to the end: each function writes its facts and gives the place after the value. */
+
+/** A wanted string's content goes to the two places from `place`; a value of another type leaves them. */
+export function readText(
+  place: number,
+  body: Uint8Array,
+  start: number,
+  end: number,
+  facts: Uint32Array,
+  canonical: boolean,
+): number {
+  if (body[start] !== QUOTE) return skipValue(body, start, end);
+  const after = skipString(body, start + 1, end);
+  if (after < 0 || (hadEscape && !canonical)) return UNUSUAL;
+  facts[place] = start + 1;
+  facts[place + 1] = after - 1;
+  return after;
+}
+
+export function readRaw(place: number, body: Uint8Array, start: number, end: number, facts: Uint32Array): number {
+  const after = skipValue(body, start, end);
+  if (after < 0) return UNUSUAL;
+  facts[place] = start;
+  facts[place + 1] = after;
+  return after;
+}
+
+export function readFormatType(
+  body: Uint8Array,
+  start: number,
+  end: number,
+  facts: Uint32Array,
+  canonical: boolean,
+): number {
+  if (body[start] !== QUOTE) return skipValue(body, start, end);
+  const after = skipString(body, start + 1, end);
+  if (after < 0 || (hadEscape && !canonical)) return UNUSUAL;
+  if (!equals(body, start + 1, after - 1, ITEM.text)) facts[FACT.uses]! |= NEED.jsonSchema;
+  return after;
+}
+
+export function readRole(body: Uint8Array, start: number, end: number, facts: Uint32Array, canonical: boolean): number {
+  if (body[start] !== QUOTE) return skipValue(body, start, end);
+  const after = skipString(body, start + 1, end);
+  if (after < 0 || (hadEscape && !canonical)) return UNUSUAL;
+  facts[FACT.role] = roleOf(body, start + 1, after - 1);
+  return after;
+}
+
+export function readPartType(
+  body: Uint8Array,
+  start: number,
+  end: number,
+  facts: Uint32Array,
+  canonical: boolean,
+): number {
+  if (body[start] !== QUOTE) return skipValue(body, start, end);
+  const after = skipString(body, start + 1, end);
+  if (after < 0 || (hadEscape && !canonical)) return UNUSUAL;
+  for (const { name, need } of PART_NEED) {
+    if (equals(body, start + 1, after - 1, name)) facts[FACT.partNeed] = need;
+  }
+  return after;
+}
+
+/** More output tokens than any engine holds; a number beyond it is this one. */
+const TOKENS_MAX = 999_999_999;
+
+export function readTokens(
+  body: Uint8Array,
+  start: number,
+  end: number,
+  facts: Uint32Array,
+  canonical: boolean,
+): number {
+  const after = skipValue(body, start, end);
+  if (after < 0) return UNUSUAL;
+  let value = 0;
+  let at = start;
+  while (at < after && at - start < 9 && isDigit(body[at]!)) value = value * 10 + (body[at++]! - 0x30);
+  if (at < after) {
+    value = 0;
+    const first = body[start]!;
+    if (first === 0x2d || isDigit(first)) {
+      if (!canonical) return UNUSUAL;
+      const exact = Number(String.fromCharCode(...body.subarray(start, after)));
+      value = Math.min(Math.max(Math.floor(exact), 0), TOKENS_MAX);
+    }
+  }
+  if (value > facts[FACT.maxTokens]!) facts[FACT.maxTokens] = value;
+  return after;
+}
