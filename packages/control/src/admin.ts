@@ -41,6 +41,8 @@ async function answer(
       return serveSnapshot(control, clusterOf(control, url), url, request, response);
     case "/v1/feed":
       only(request, "GET");
+      // The head of a feed says nothing, and its body never ends.
+      if (request.method === "HEAD") throw new AdminError(405, "method_not_allowed", "HEAD is not offered here", "GET");
       return openFeed(control, clusterOf(control, url), response);
     case "/v1/engines":
       only(request, "GET");

@@ -1,5 +1,5 @@
 import { createHash } from "node:crypto";
-import { request } from "node:http";
+import { request, type ServerResponse } from "node:http";
 import { gunzipSync } from "node:zlib";
 import { type DemandReport, GuidevaneError, ManualClock, parseClusterSnapshot } from "@guidevane/core";
 import { afterEach, beforeEach, describe, expect, it } from "vitest";
@@ -20,28 +20,25 @@ let solver: TestSolver;
 let logger: TestLogger;
 let control: RunningControl | undefined;
 let e2Status: number;
+let e2Metrics: string;
 
 beforeEach(async () => {
   e2Status = 200;
-  const engine = (status: () => number) => (url: string | undefined) =>
-    url === "/metrics"
-      ? {
-          status: 200,
-          body: "vllm:num_requests_running 3\nvllm:num_requests_waiting 1\nvllm:kv_cache_usage_perc 0.5\n",
-        }
-      : { status: status(), body: "" };
-  const respond = (answer: ReturnType<typeof engine>) =>
-    serve((req, res) => {
-      const { status, body } = answer(req.url);
-      res.writeHead(status).end(body);
-    });
-  e1 = await respond(engine(() => 200));
-  e2 = await respond(engine(() => e2Status));
+  e2Metrics = "";
+  e1 = await serve((request, response) => respond(request.url, 200, "", response));
+  e2 = await serve((request, response) => respond(request.url, e2Status, e2Metrics, response));
   clock = new ManualClock();
   store = new MemoryStore();
   solver = new TestSolver();
   logger = new TestLogger();
 });
+
+function respond(url: string | undefined, health: number, more: string, response: ServerResponse): void {
+  if (url === "/metrics") response.end(`${METRICS}${more}`);
+  else response.writeHead(health).end();
+}
+
+const METRICS = "vllm:num_requests_running 3\nvllm:num_requests_waiting 1\nvllm:kv_cache_usage_perc 0.5\n";
 
 afterEach(async () => {
   await control?.stop();
@@ -144,6 +141,8 @@ describe("GET /v1/snapshot", () => {
     const url = await started();
     const headers = { "if-none-match": '"1-1"' };
     expect((await fetch(`${url}/v1/snapshot?cluster=east`, { headers })).status).toBe(304);
+    const several = { "if-none-match": 'W/"0-9", W/"1-1"' };
+    expect((await fetch(`${url}/v1/snapshot?cluster=east`, { headers: several })).status).toBe(304);
 
     const events = feedEvents((await fetch(`${url}/v1/feed?cluster=east`)).body!);
     const waiting = fetch(`${url}/v1/snapshot?cluster=east&wait=2`, { headers });
@@ -363,6 +362,26 @@ async function until(condition: () => Promise<boolean>): Promise<void> {
     await new Promise(setImmediate);
   }
 }
+
+describe("an engine whose replicas are lost", () => {
+  it("is told to the gateways, planned with at once, and out at none", async () => {
+    e2Metrics = "guidevane_emulator_ready_replicas 2\n";
+    const url = await started();
+    const events = feedEvents((await fetch(`${url}/v1/feed?cluster=west`)).body!);
+    const told = async () => (await nextEvent(events, "signals")).engines.e2?.readyReplicas.value;
+    expect(await told()).toBe(2);
+    const planned = () => solver.seen.at(-1)?.engines.get("e2")?.readyReplicas;
+    expect(planned()).toBe(2);
+
+    e2Metrics = "guidevane_emulator_ready_replicas 0\n";
+    await roundsUntil(async () => (await healthOf(url, "e2")) === "not-ready");
+    const lostMs = clock.nowMs();
+    await roundsUntil(async () => (await healthOf(url, "e2")) === "not-ready" && planned() === 0);
+    expect(clock.nowMs() - lostMs).toBeLessThan(SECOND);
+    while ((await told()) !== 0);
+    await events.return(undefined);
+  });
+});
 
 /** Lets probe rounds fall due one after another until the condition holds. */
 async function roundsUntil(condition: () => Promise<boolean>): Promise<void> {
