@@ -1,7 +1,7 @@
 import { mkdtempSync, rmSync } from "node:fs";
 import { tmpdir } from "node:os";
 import { join } from "node:path";
-import { isNewer, parseClusterSnapshot } from "@guidevane/core";
+import { type Fleet, isNewer, parseClusterSnapshot } from "@guidevane/core";
 import { verifyPublication } from "@guidevane/optimizer";
 import { openDirectoryStore } from "@guidevane/store";
 import { afterAll, beforeAll, describe, expect, it } from "vitest";
@@ -23,14 +23,17 @@ describe("a whole control plane", () => {
     rmSync(directory, { recursive: true, force: true });
   });
 
-  async function start(): Promise<{ control: RunningControl; logger: TestLogger }> {
+  /** @param edit of the fleet file, as an operator would before a restart */
+  async function start(
+    edit: (fleet: Fleet) => Fleet = (fleet) => fleet,
+  ): Promise<{ control: RunningControl; logger: TestLogger }> {
     const logger = new TestLogger();
     const fleet = await testFleet(
       { e1: engine.port, e2: engine.port },
       "policy: { tickMs: 100, slots: 256, solveMs: 20000 }",
     );
     const control = await startControl({
-      fleet,
+      fleet: edit(fleet),
       store: openDirectoryStore({ directory }),
       adminHost: "127.0.0.1",
       adminPort: 0,
@@ -39,15 +42,15 @@ describe("a whole control plane", () => {
     return { control, logger };
   }
 
-  async function snapshot(control: RunningControl, has = "") {
-    const reply = await fetch(`${control.adminUrl}/v1/snapshot?cluster=east&wait=50`, {
+  async function snapshot(control: RunningControl, has = "", cluster = "east") {
+    const reply = await fetch(`${control.adminUrl}/v1/snapshot?cluster=${cluster}&wait=50`, {
       headers: { "if-none-match": has },
     });
     expect(reply.status).toBe(200);
     return { tag: reply.headers.get("etag")!, snapshot: parseClusterSnapshot(await reply.text()) };
   }
 
-  it("solves, verifies and publishes tick after tick, and goes on from there after a restart", {
+  it("solves, verifies and publishes tick after tick, and goes on from there after restarts and edits", {
     timeout: 60_000,
   }, async () => {
     const { control, logger } = await start();
@@ -71,5 +74,20 @@ describe("a whole control plane", () => {
     expect(isNewer(newer.snapshot, after.snapshot)).toBe(true);
     expect(isNewer(newer.snapshot, second.snapshot)).toBe(true);
     await again.control.stop();
+
+    // Without e2, and with a cluster more.
+    const edited = await start((fleet) => ({
+      ...fleet,
+      engines: new Map([...fleet.engines].filter(([id]) => id !== "e2")),
+      clusters: new Map([...fleet.clusters, ["north", { name: "north", region: "r-east" }]]),
+    }));
+    let changed = await snapshot(edited.control);
+    // Until its first tick it serves what was stored.
+    while (Object.hasOwn(changed.snapshot.engines, "e2")) changed = await snapshot(edited.control, changed.tag);
+    expect(Object.keys(changed.snapshot.engines)).toEqual(["e1"]);
+    expect(changed.snapshot.cells[0]?.weights).toEqual([1]);
+    expect((await snapshot(edited.control, "", "north")).snapshot.cluster).toBe("north");
+    await edited.control.stop();
+    expect(edited.logger.warnings).toHaveLength(1);
   });
 });
