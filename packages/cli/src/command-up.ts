@@ -1,6 +1,7 @@
 import { mkdtemp, rm, writeFile } from "node:fs/promises";
 import { availableParallelism, tmpdir } from "node:os";
 import { join } from "node:path";
+import { setTimeout as delay } from "node:timers/promises";
 import type { Fleet } from "@guidevane/core";
 import type { DriveReport } from "@guidevane/simulator";
 import type { Command } from "commander";
@@ -95,9 +96,16 @@ async function untilEnd(
   group: ChildGroup,
   work: Promise<void>,
 ): Promise<{ broken: string | null }> {
-  const ended = Promise.race([stopped.then(() => ({ broken: null })), group.broken.then((broken) => ({ broken }))]);
-  return Promise.race([ended, work.then(() => ended)]);
+  const broken = group.broken.then((why) => ({ broken: why }));
+  const ended = Promise.race([stopped.then(() => ({ broken: null })), broken]);
+  // A child that dies also fails whoever was talking to it, often before its end is known; its end is what to tell.
+  const worked = work.catch((error: unknown) =>
+    Promise.race([ended, delay(CHILD_END_MS).then(() => Promise.reject(error))]),
+  );
+  return Promise.race([ended, worked.then(() => ended)]);
 }
+
+const CHILD_END_MS = 500;
 
 async function bringUp(run: Run): Promise<void> {
   const { fleet, ports, group } = run;
@@ -183,7 +191,7 @@ async function firstSnapshots(snapshots: FetchSnapshots): Promise<NonNullable<Aw
     const found = await snapshots();
     if (found !== null) return found;
     if (performance.now() > endMs) throw noSnapshot();
-    await new Promise((resolve) => setTimeout(resolve, 200));
+    await delay(200);
   }
 }
 

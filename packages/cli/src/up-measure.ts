@@ -24,6 +24,8 @@ export interface UpMeasure {
   readonly answered: number;
   readonly failed: number;
   readonly seconds: number;
+  /** The most that the driver sent a request after its time: on a machine that is busy with other things all times grow. */
+  readonly lateMs: number;
 }
 
 /** Collects snapshots and drive reports, second by second, and averages both over the same time. */
@@ -44,10 +46,6 @@ export class UpMeasurement {
     this.#reports.push(report);
   }
 
-  get seconds(): number {
-    return this.#reports.reduce((sum, report) => sum + report.elapsedMs, 0) / 1000;
-  }
-
   result(): UpMeasure {
     const newest = [...this.#snapshots.at(-1)!.values()][0]!;
     const certificates = this.#snapshots.map((each) => [...each.values()][0]!.certificate);
@@ -62,7 +60,8 @@ export class UpMeasurement {
       measuredMs: answered === 0 ? null : latencyMs / answered,
       answered,
       failed: sum(driven, (cell) => Object.values(cell.failures).reduce((total, count) => total + count, 0)),
-      seconds: this.seconds,
+      seconds: this.#reports.reduce((total, report) => total + report.elapsedMs, 0) / 1000,
+      lateMs: Math.max(0, ...this.#reports.map((report) => report.lateMs)),
     };
   }
 

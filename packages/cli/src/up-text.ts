@@ -24,8 +24,15 @@ export function showUp(measure: UpMeasure, nearest: NearestOnly, router: string)
     `router            ${router}`,
   ];
   if (measure.failed > 0) lines.push(`failed            ${measure.failed} requests: ${showFailures(measure)}`);
+  if (measure.lateMs > BUSY_MS)
+    lines.push(
+      `note              the driver was up to ${measure.lateMs.toFixed(0)} ms late: this machine is busy, and what it measures is too long`,
+    );
   return `${lines.join("\n")}\n`;
 }
+
+/** Timers and garbage collection alone make a driver some 10–30 ms late. */
+const BUSY_MS = 60;
 
 /** A request to try, by one gateway: a streamed chat completion. */
 export function curlLine(gatewayUrl: string, model: string): string {
