@@ -1,6 +1,7 @@
 import { timingSafeEqual } from "node:crypto";
 import { createServer, type IncomingMessage, type Server, type ServerResponse } from "node:http";
 import type { EngineSignals, SignalState } from "@guidevane/core";
+import { isLoopback } from "./address.ts";
 import type { Engines } from "./engines.ts";
 import type { GatewayMetrics } from "./metrics.ts";
 import type { Routing } from "./routing.ts";
@@ -35,6 +36,8 @@ async function answer(parts: AdminParts, request: IncomingMessage, response: Ser
     const why = parts.notReady();
     return why === null ? send(response, 200, { status: "ready" }) : send(response, 503, { status: "not ready", why });
   }
+  if (parts.token === null && !ownHost(request.headers.host))
+    return send(response, 403, { error: `the Host ${JSON.stringify(request.headers.host)} is not this machine` });
   if (!authorised(parts.token, request.headers.authorization))
     return send(response, 401, { error: "a bearer token is required" }, { "www-authenticate": "Bearer" });
   if (path !== "/metrics" && path !== "/v1/engines") return send(response, 404, { error: `there is no ${path} here` });
@@ -74,6 +77,14 @@ function engineAnswers({ engines, routing, nowMs }: AdminParts): unknown[] {
 function noSignals(state: SignalState): EngineSignals {
   const none = { value: null, state, ageMs: null };
   return { running: none, waiting: none, kvUsage: none, readyReplicas: none };
+}
+
+/**
+ * Without a token the loopback address is the only guard, and a browser on this machine passes it for any site whose name
+ * was made to resolve there.
+ */
+function ownHost(host: string | undefined): boolean {
+  return host === undefined || isLoopback(host.replace(/:\d+$/, "").replace(/^\[|\]$/g, ""));
 }
 
 function authorised(token: string | null, header: string | undefined): boolean {

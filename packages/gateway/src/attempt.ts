@@ -1,65 +1,11 @@
-import type { ServerResponse } from "node:http";
-import type { Socket } from "node:net";
-import type { Clock, Outcome } from "@guidevane/core";
-import { type AttemptEnd, type Next, outcomeOfStatus } from "@guidevane/guard";
+import type { Outcome } from "@guidevane/core";
+import { type Next, outcomeOfStatus } from "@guidevane/guard";
 import { type ApiError, errorEvent } from "./api-error.ts";
-import type { EngineCall, EngineClient, EngineEvents, EngineFailure, EngineRequest } from "./engine-client.ts";
+import { BROKE_OFF, endOf, retryAfterMsOf } from "./attempt-end.ts";
+import type { AttemptOptions, AttemptReport, AttemptResult } from "./attempt-result.ts";
+import type { EngineCall, EngineEvents, EngineFailure } from "./engine-client.ts";
 import { headerOf, headersToClient } from "./headers.ts";
 import { StreamTail } from "./stream-tail.ts";
-
-export interface AttemptTimers {
-  readonly headMs: number;
-  readonly firstTokenMs: number;
-  readonly idleMs: number;
-  /** 0 = no limit. */
-  readonly totalMs: number;
-}
-
-export interface AttemptOptions {
-  readonly client: EngineClient;
-  readonly request: EngineRequest;
-  readonly response: ServerResponse;
-  /** The client's connection: when it closes, the client has left. A response waiting in a pipeline is not told so itself. */
-  readonly socket: Socket;
-  readonly clock: Clock;
-  readonly timers: AttemptTimers;
-  /** The client asked for a stream. */
-  readonly stream: boolean;
-  /** The fleet says that this engine serves the model asked for. */
-  readonly servesModel: boolean;
-  /** The gateway's own headers on the answer; names and values in turn. */
-  readonly answerHeaders: readonly string[];
-  /** Whether another attempt follows one that ends so. Asked at most once, and only before anything went to the client. */
-  decide(end: AttemptEnd): Next;
-  /** The answer's head goes to the client: no other attempt will follow, and the request's body may be let go. */
-  onCommit(): void;
-}
-
-/** An answer that was kept back because another attempt follows; the client gets it if that one fails too. */
-export interface HeldAnswer {
-  readonly status: number;
-  readonly statusText: string;
-  readonly headers: readonly string[];
-  readonly body: Buffer;
-}
-
-export interface AttemptReport {
-  readonly outcome: Outcome;
-  readonly status: number | null;
-  /** null = the connection was there already, or there was none. */
-  readonly connectMs: number | null;
-  readonly firstByteMs: number | null;
-  readonly endMs: number;
-  readonly bytes: number;
-  readonly failure: EngineFailure | null;
-}
-
-export type AttemptResult =
-  /** The client has its answer, or has left. */
-  | { readonly kind: "over"; readonly report: AttemptReport }
-  | { readonly kind: "retry"; readonly next: Next; readonly held: HeldAnswer | null; readonly report: AttemptReport }
-  /** Nothing went to the client and no attempt follows. */
-  | { readonly kind: "failed"; readonly error: ApiError; readonly report: AttemptReport };
 
 /** An answer larger than this is passed on rather than kept for another attempt. */
 const HELD_MAX_BYTES = 65_536;
@@ -206,7 +152,8 @@ class Attempt implements EngineEvents {
     // Without a length or chunks a closed connection is the only end there is, and a dying engine closes too.
     if (broken && this.#endsByClose) response.destroy();
     else response.end();
-    this.#settle({ kind: "over", report: this.#report(broken ? "fault" : this.#endOutcome) });
+    const fault = broken || this.#tail?.failed === true;
+    this.#settle({ kind: "over", report: this.#report(fault ? "fault" : this.#endOutcome) });
   }
 
   onFail(failure: EngineFailure): void {
@@ -223,7 +170,7 @@ class Attempt implements EngineEvents {
     const next = this.#options.decide(endOf(failure));
     const report = this.#report("fault");
     if (next.retry !== false) this.#settle({ kind: "retry", next, held: null, report });
-    else this.#settle({ kind: "failed", error: unreachable(), report });
+    else this.#settle({ kind: "failed", error: BROKE_OFF, report });
   }
 
   #commit(status: number, statusText: string, headers: readonly string[]): void {
@@ -359,28 +306,3 @@ class Attempt implements EngineEvents {
 }
 
 function noTimer(): void {}
-
-function endOf(failure: EngineFailure): AttemptEnd {
-  switch (failure.kind) {
-    case "refused":
-    case "unreachable":
-    case "tls":
-      return { kind: "connect" };
-    case "stale-connection":
-      return { kind: "stale-connection" };
-    case "closed":
-      return { kind: "closed" };
-    case "malformed":
-      return { kind: "malformed" };
-  }
-}
-
-function unreachable(): ApiError {
-  return { status: 502, code: "engine_unreachable", message: "the engine could not be reached or broke off" };
-}
-
-/** Retry-After in seconds as ms; a date or nonsense is taken as no header at all. */
-function retryAfterMsOf(value: string | undefined): number | null {
-  if (value === undefined || !/^\s*\d{1,9}\s*$/.test(value)) return null;
-  return Number(value) * 1000;
-}

@@ -1,6 +1,7 @@
 import type { AdminState, Clock, ClusterSnapshot, EngineSignals, HealthState, SnapshotEngine } from "@guidevane/core";
 import { EngineHealth, type HealthFacts } from "@guidevane/guard";
-import type { AttemptReport, RunningAttempt } from "./attempt.ts";
+import type { RunningAttempt } from "./attempt.ts";
+import type { AttemptReport } from "./attempt-result.ts";
 import type { EngineCredentials } from "./credentials.ts";
 import type { EngineDemand } from "./demand.ts";
 import type { EngineClient } from "./engine-client.ts";

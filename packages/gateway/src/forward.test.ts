@@ -143,6 +143,18 @@ describe("forwarding", () => {
     expect(await metric(gateway, 'guidevane_attempts_total{engine="a",outcome="success"}')).toBe(1);
   });
 
+  it("passes an error event on, and doesn't take the [DONE] after it for success", async () => {
+    const body = 'data: {"error":{"message":"Engine core died","code":500}}\n\ndata: [DONE]\n\n';
+    const engine = await setup.engine(({ socket }) =>
+      socket.write(Buffer.concat([Buffer.from(STREAM_HEAD), chunked(body), Buffer.from(LAST_CHUNK)])),
+    );
+    const gateway = await setup.before({ a: engine });
+    const client = await setup.client(gateway);
+    client.post(CHAT, STREAM_BODY);
+    expect((await client.answer()).body.toString()).toBe(body);
+    expect(await metric(gateway, 'guidevane_requests_total{class="m",outcome="fault"}')).toBe(1);
+  });
+
   it("drops informational answers, and gives up an engine that sends nothing else", async () => {
     const early = "HTTP/1.1 103 Early Hints\r\nlink: </x>\r\n\r\n";
     const engine = await setup.engine(({ socket, body }) =>

@@ -10,8 +10,7 @@ import {
   type Random,
   systemClock,
 } from "@guidevane/core";
-import type { HealthFacts } from "@guidevane/guard";
-import { bootstrapSnapshot, createRouterFactory, SlotRegistry, STATE } from "@guidevane/selector";
+import { bootstrapSnapshot, createRouterFactory, SlotRegistry } from "@guidevane/selector";
 import { pino } from "pino";
 import { isLoopback, listen, parseAddress } from "./address.ts";
 import { createAdmin } from "./admin.ts";
@@ -19,6 +18,7 @@ import { ControlLink } from "./control-link.ts";
 import { loadCredentials, processSecrets, type SecretSource } from "./credentials.ts";
 import { DemandWindow } from "./demand.ts";
 import { Engines } from "./engines.ts";
+import type { Logger } from "./logger.ts";
 import { createMetrics } from "./metrics.ts";
 import { type Probe, probeOverHttp } from "./probe.ts";
 import { Prober } from "./prober.ts";
@@ -26,15 +26,10 @@ import { createRoute } from "./route.ts";
 import { Routing, type SnapshotSource } from "./routing.ts";
 import { createFront } from "./server.ts";
 import { SnapshotFile } from "./snapshot-file.ts";
+import { SnapshotIntake } from "./snapshot-intake.ts";
 import { type Offered, Snapshots } from "./snapshots.ts";
+import { stateWord } from "./state-word.ts";
 import { UndiciEngineClient } from "./undici-client.ts";
-
-/** What a log must take; pino's own shape. */
-export interface Logger {
-  info(fields: object, message: string): void;
-  warn(fields: object, message: string): void;
-  error(fields: object, message: string): void;
-}
 
 export interface GatewayOptions {
   /** The gateway's own fleet file: bootstrap, listeners, timers, limits and secrets. Snapshots bring the rest. */
@@ -139,31 +134,10 @@ export async function startGateway(options: GatewayOptions): Promise<Gateway> {
     },
   });
 
-  const file = stateDir === null ? null : new SnapshotFile(stateDir, cluster);
   if (stateDir !== null) await mkdir(stateDir, { recursive: true });
-  let saveFailed = false;
-  const offer = (json: string, source: SnapshotSource, checksum: string | null): Offered => {
-    const offered = snapshots.offer(json, source, checksum);
-    if (offered.kind === "refused") {
-      metrics.snapshotRefused.inc({ reason: offered.reason });
-      log.error({ source, reason: offered.reason, why: offered.message }, "snapshot refused, the present one is kept");
-    } else if (offered.kind === "taken") {
-      log.info({ source, tag: offered.tag }, "snapshot in use");
-      if (source !== "disk" && file !== null) {
-        file.write(json).then(
-          () => {
-            saveFailed = false;
-          },
-          (error: unknown) => {
-            if (!saveFailed) log.error({ path: file.path, why: messageOf(error) }, "snapshot not saved");
-            saveFailed = true;
-          },
-        );
-      }
-    }
-    return offered;
-  };
-  if (file !== null) await startFromDisk(file, (json) => offer(json, "disk", null), log);
+  const file = stateDir === null ? null : new SnapshotFile(stateDir, cluster);
+  const intake = new SnapshotIntake(snapshots, file, metrics, log);
+  await intake.startFromDisk();
 
   const demand = new DemandWindow(options.name ?? `${hostname()}-${process.pid}`, cluster, clock.nowMs());
   const startedMs = clock.nowMs();
@@ -176,7 +150,7 @@ export async function startGateway(options: GatewayOptions): Promise<Gateway> {
     clock,
     random,
     tag: () => snapshots.tag,
-    onSnapshot: (json, checksum) => offer(json, "control", checksum),
+    onSnapshot: (json, checksum) => intake.offer(json, "control", checksum),
     onFeed: (event) => hear(event, engines),
     onWord: () => {
       lastWordMs = clock.nowMs();
@@ -221,9 +195,10 @@ export async function startGateway(options: GatewayOptions): Promise<Gateway> {
     token: adminToken,
   });
 
-  const adminUrl = await listen(admin, adminAddress);
+  let adminUrl: string;
   let url: string;
   try {
+    adminUrl = await listen(admin, adminAddress);
     url = await listen(front, address);
   } catch (error) {
     prober.stop();
@@ -261,7 +236,7 @@ export async function startGateway(options: GatewayOptions): Promise<Gateway> {
   return {
     url,
     adminUrl,
-    offer: (json) => offer(json, "control", null),
+    offer: (json) => intake.offer(json, "control", null),
     stop: (graceMs = GRACE_MS) => {
       stopped ??= stop(graceMs);
       return stopped;
@@ -269,28 +244,9 @@ export async function startGateway(options: GatewayOptions): Promise<Gateway> {
   };
 }
 
-/** An engine's facts as the word that routers read. */
-function stateWord({ out, outByProbe, draining, factor }: HealthFacts): number {
-  let word = Math.round(factor * STATE.factorMask) & STATE.factorMask;
-  if (out) word |= STATE.out;
-  if (outByProbe) word |= STATE.outByProbe;
-  if (draining) word |= STATE.draining;
-  return word >>> 0;
-}
-
 function hear(event: FeedEvent, engines: Engines): void {
   if (event.event === "engines") engines.setAdmin(event.data.engines);
   else if (event.event === "signals") engines.setSignals(event.data.engines);
-}
-
-/** A snapshot on disk that can't be read or used is no reason not to start. */
-async function startFromDisk(file: SnapshotFile, offer: (json: string) => Offered, log: Logger): Promise<void> {
-  try {
-    const json = await file.read();
-    if (json !== null) offer(json);
-  } catch (error) {
-    log.error({ path: file.path, why: messageOf(error) }, "snapshot on disk not read");
-  }
 }
 
 function every(clock: Clock, ms: number, task: () => void): () => void {
@@ -306,10 +262,6 @@ function closeServer(server: Server): Promise<void> {
   return new Promise((resolve) => {
     server.close(() => resolve());
   });
-}
-
-function messageOf(error: unknown): string {
-  return error instanceof Error ? error.message : String(error);
 }
 
 function stackOf(error: unknown): string | undefined {

@@ -1,5 +1,6 @@
 /** The data plane: `startGateway` runs one gateway of a cluster. */
 export type { EngineCall, EngineClient, EngineEvents, EngineFailure, EngineRequest } from "./engine-client.ts";
-export { type Gateway, type GatewayOptions, type Logger, startGateway } from "./gateway.ts";
+export { type Gateway, type GatewayOptions, startGateway } from "./gateway.ts";
+export type { Logger } from "./logger.ts";
 export type { Probe } from "./probe.ts";
 export type { Offered, RefusalReason } from "./snapshots.ts";

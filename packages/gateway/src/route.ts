@@ -1,27 +1,21 @@
 import type { IncomingMessage, ServerResponse } from "node:http";
 import type { Socket } from "node:net";
-import type { Clock, ClusterSnapshot, Fleet, Outcome, Random } from "@guidevane/core";
-import { type AttemptEnd, afterAttempt, type Next, plannedShed, retryAfterS } from "@guidevane/guard";
-import {
-  type HeadFacts,
-  KEY_SOURCES,
-  NO_CLASS,
-  OUT,
-  OUT_WORDS,
-  REASONS,
-  ROUTE_STATUS,
-  type RouteStatus,
-} from "@guidevane/selector";
-import { type Accepted, accept, isApiError } from "./accept.ts";
+import type { Clock, Fleet, Outcome, Random } from "@guidevane/core";
+import { type AttemptEnd, afterAttempt, type Next, plannedShed } from "@guidevane/guard";
+import { type HeadFacts, NO_CLASS, OUT, OUT_WORDS, ROUTE_STATUS, type RouteStatus } from "@guidevane/selector";
+import { accept, isApiError } from "./accept.ts";
 import { type ApiError, writeError } from "./api-error.ts";
-import { type AttemptReport, attempt, type HeldAnswer } from "./attempt.ts";
+import { attempt } from "./attempt.ts";
+import type { AttemptReport, HeldAnswer } from "./attempt-result.ts";
 import { readable, readBody, refuseEncoding, refuseLength } from "./body.ts";
 import type { DemandWindow } from "./demand.ts";
 import type { Engine, Engines } from "./engines.ts";
-import { createHeadFacts, fillHead, type RequestHead, readHead } from "./head-facts.ts";
-import { headersToClient, headersToEngine, queryToEngine } from "./headers.ts";
+import { answerHeaders, type Exchange, engineRequest, ownHeaders, readChoice, servesModel } from "./exchange.ts";
+import { createHeadFacts, fillHead, readHead } from "./head-facts.ts";
+import { headersToClient } from "./headers.ts";
 import { type GatewayMetrics, OTHER } from "./metrics.ts";
 import { modelsAnswer } from "./models.ts";
+import { ignoreLateError, refuseUnread, shedError, UNREACHABLE, unroutable } from "./refusals.ts";
 import { requestIdOf } from "./request-id.ts";
 import type { Routing } from "./routing.ts";
 
@@ -40,8 +34,6 @@ export interface RouteParts {
   readonly onError: (error: unknown, requestId: string) => void;
 }
 
-const EMPTY = Buffer.alloc(0);
-
 /**
  * The request path: read, classify, choose an engine, forward, try another one if that may help, count how it went. It
  * waits for the client and for engines, never for the control plane.
@@ -53,35 +45,21 @@ export function createRoute(parts: RouteParts): (request: IncomingMessage, respo
     path.serve(request, response, requestId).catch((error: unknown) => {
       parts.onError(error, requestId);
       if (response.headersSent) response.destroy();
-      else
-        writeError(
-          response,
-          { status: 500, code: "internal_error", message: "the gateway failed on this request", close: true },
-          { "x-request-id": requestId },
-        );
+      else writeError(response, INTERNAL, { "x-request-id": requestId });
     });
   };
 }
 
-/** One request from its head to its outcome. */
-interface Exchange {
-  readonly request: IncomingMessage;
-  readonly response: ServerResponse;
-  readonly requestId: string;
-  readonly arrivedMs: number;
-  readonly accepted: Extract<Accepted, { kind: "inference" }>;
-  readonly head: RequestHead;
-  readonly routing: Routing;
-  /** As the client sent it; let go when the answer's head is sent. */
-  body: Buffer;
-  /** As JSON text; the same bytes where they were not compressed. */
-  text: Buffer;
-  className: string | undefined;
-}
+const INTERNAL: ApiError = {
+  status: 500,
+  code: "internal_error",
+  message: "the gateway failed on this request",
+  close: true,
+};
 
 class RequestPath {
   readonly #parts: RouteParts;
-  // One request at a time is between filling and reading them: nothing awaits in between.
+  // One request at a time is between filling and reading these: nothing awaits in between.
   readonly #facts: HeadFacts = createHeadFacts();
   readonly #out: Uint32Array = new Uint32Array(OUT_WORDS);
 
@@ -89,111 +67,107 @@ class RequestPath {
     this.#parts = parts;
   }
 
+  /** Reads the head and the body; what can't be served ends here, unseen by any engine. */
   async serve(request: IncomingMessage, response: ServerResponse, requestId: string): Promise<void> {
     const { clock, settings } = this.#parts;
     const arrivedMs = clock.nowMs();
     response.on("error", ignoreLateError);
+    const refuse = (error: ApiError): void => {
+      this.#count(undefined, "rejected");
+      refuseUnread(request, response, error, requestId, clock);
+    };
 
     const accepted = accept(request);
-    if (isApiError(accepted)) return this.#refuse(request, response, requestId, accepted);
+    if (isApiError(accepted)) return refuse(accepted);
     if (accepted.kind === "models")
       return modelsAnswer(response, this.#parts.routing().snapshot, accepted.head, { "x-request-id": requestId });
     const encoding = request.headers["content-encoding"];
-    const cantRead = refuseEncoding(encoding) ?? refuseLength(request, settings.limits);
-    if (cantRead !== null) return this.#refuse(request, response, requestId, cantRead);
+    const unreadable = refuseEncoding(encoding) ?? refuseLength(request, settings.limits);
+    if (unreadable !== null) return refuse(unreadable);
     if (request.headers.expect !== undefined) response.writeContinue();
 
     const body = await readBody(request, settings.limits, clock);
     if (body.kind === "gone") return this.#count(undefined, "cancelled");
-    if (body.kind === "refused") return this.#refuse(request, response, requestId, body.error);
+    if (body.kind === "refused") return refuse(body.error);
     const text = await readable(body.bytes, encoding, settings.limits.bodyBytes);
-    if (text.kind === "refused") return this.#refuse(request, response, requestId, text.error);
+    if (text.kind === "refused") return refuse(text.error);
     if (request.socket.destroyed) return this.#count(undefined, "cancelled");
 
-    const exchange: Exchange = {
-      request,
-      response,
-      requestId,
-      arrivedMs,
-      accepted,
-      head: readHead(request.rawHeaders, accepted.pathId, settings),
-      routing: this.#parts.routing(),
-      body: body.bytes,
-      text: text.bytes,
-      className: undefined,
-    };
-    exchange.routing.use();
+    const routing = this.#parts.routing();
+    routing.use();
     try {
-      await this.#exchange(exchange);
+      await this.#classify({
+        request,
+        response,
+        requestId,
+        arrivedMs,
+        accepted,
+        head: readHead(request.rawHeaders, accepted.pathId, settings),
+        routing,
+        body: body.bytes,
+        text: text.bytes,
+        className: undefined,
+      });
     } finally {
-      exchange.routing.done();
+      routing.done();
     }
   }
 
-  async #exchange(exchange: Exchange): Promise<void> {
+  /** Counts the arrival, whatever becomes of it; refuses what no engine can serve and what the plan sheds. */
+  async #classify(exchange: Exchange): Promise<void> {
     const { demand, random, metrics, sinceControlMs } = this.#parts;
     const { request, response, routing } = exchange;
     const out = this.#out;
     const status = this.#choose(exchange, []);
-    exchange.className = out[OUT.requestClass] === NO_CLASS ? undefined : routing.classAt(out[OUT.requestClass]!);
-    const requestClass = exchange.className === undefined ? undefined : routing.snapshot.classes[exchange.className];
-    if (exchange.className !== undefined && requestClass !== undefined)
-      demand.arrived(exchange.className, requestClass.work, isClientRetry(request));
-    if (status !== ROUTE_STATUS.ok) return this.#reject(exchange, this.#unroutable(exchange, status));
+    const className = out[OUT.requestClass] === NO_CLASS ? undefined : routing.classAt(out[OUT.requestClass]!);
+    const requestClass = className === undefined ? undefined : routing.snapshot.classes[className];
+    exchange.className = className;
+    if (className !== undefined && requestClass !== undefined)
+      demand.arrived(className, requestClass.work, isClientRetry(request));
 
+    if (status !== ROUTE_STATUS.ok) {
+      writeError(response, unroutable(exchange, status, out, random()), ownHeaders(exchange));
+      return this.#count(exchange, "rejected");
+    }
     const shed = routing.snapshot.cells[out[OUT.cell]!]?.shed ?? 0;
     if (plannedShed(shed, out[OUT.keyHash2]!, sinceControlMs())) {
-      const { className } = exchange;
       if (className !== undefined) demand.shed(className);
       metrics.shed.inc({ class: className ?? OTHER, reason: "planned" });
-      writeError(
-        response,
-        {
-          status: 503,
-          code: "shed",
-          message: "demand is above what the fleet can serve; try again later",
-          headers: { "retry-after": String(retryAfterS(random())), "x-guidevane-shed-reason": "planned" },
-        },
-        this.#ownHeaders(exchange),
-      );
+      writeError(response, shedError(random()), ownHeaders(exchange));
       return this.#count(exchange, "shed");
     }
-    return this.#attempts(exchange);
+    return this.#forward(exchange);
   }
 
   /** Attempts, one after the other, until the client has an answer. `out` holds the first choice. */
-  async #attempts(exchange: Exchange): Promise<void> {
+  async #forward(exchange: Exchange): Promise<void> {
     const { settings, metrics, demand, random, engines, clock } = this.#parts;
     const { request, response, routing } = exchange;
     const out = this.#out;
-    const tried: number[] = [];
     const stream = out[OUT.stream] === 1;
     const leavesTrace = out[OUT.store] === 1;
-    let attempts = 0;
-    let freshTried = false;
+    const tried: number[] = [];
+    let choice = readChoice(out);
+    let attempts = 1;
     let fresh = false;
+    let freshTried = false;
     let lastAnswer: { held: HeldAnswer; headers: readonly string[] } | null = null;
     for (;;) {
-      const slot = out[OUT.engine]!;
-      const requestClass = out[OUT.requestClass]!;
-      // The only engine, asked again after a pause, is home to the router.
-      const reason = attempts > 0 && !fresh ? "retry" : REASONS[out[OUT.reason]!]!;
-      const engine = this.#engineAt(routing, slot);
-      const headers = this.#answerHeaders(exchange, engine.id, reason, KEY_SOURCES[out[OUT.keySource]!]!);
-      if (!fresh) attempts += 1;
-      metrics.placed.inc({ reason });
+      const engine = this.#engineAt(routing, choice.slot);
+      const headers = answerHeaders(exchange, engine.id, choice);
       const seen = { attempts, attemptsMax: settings.retry.attempts, freshTried, leavesTrace };
-      routing.countStream(requestClass, slot, 1);
       const startedMs = clock.nowMs();
+      metrics.placed.inc({ reason: choice.reason });
+      routing.countStream(choice.requestClass, choice.slot, 1);
       const running = attempt({
         client: engine.client,
         socket: request.socket,
-        request: this.#engineRequest(exchange, engine, fresh),
+        request: engineRequest(exchange, engine, fresh),
         response,
         clock,
         timers: this.#timersOf(exchange),
         stream,
-        servesModel: servesModel(engine, exchange, routing.snapshot),
+        servesModel: servesModel(exchange, engine),
         answerHeaders: headers,
         decide: (end: AttemptEnd): Next => afterAttempt(end, seen, random()),
         onCommit: () => {
@@ -203,42 +177,44 @@ class RequestPath {
       });
       engines.began(engine.id, running);
       const result = await running.result;
-      routing.countStream(requestClass, slot, -1);
+      routing.countStream(choice.requestClass, choice.slot, -1);
       engines.ended(engine.id, running, result.report);
       this.#observe(exchange, engine, result.report, stream ? startedMs : null);
 
       if (result.kind === "over") return this.#count(exchange, result.report.outcome);
-      if (result.kind === "retry" && result.held !== null) lastAnswer = { held: result.held, headers };
-      const next = result.kind === "retry" ? result.next : ({ retry: false } as const);
+      const next: Next = result.kind === "retry" ? result.next : { retry: false };
       if (next.retry === "fresh") {
-        // The same engine: the choice in `out` may be another request's by now.
-        freshTried = true;
         fresh = true;
-        if (this.#choose(exchange, tried) === ROUTE_STATUS.ok && out[OUT.engine] === slot) continue;
+        freshTried = true;
+        continue;
       }
-      fresh = false;
-      tried.push(slot);
-      if (next.retry !== false && (await this.#chooseAgain(exchange, tried, next))) {
+      if (result.kind === "retry" && result.held !== null) lastAnswer = { held: result.held, headers };
+      tried.push(choice.slot);
+      if (next.retry === "other" && (await this.#chooseAgain(exchange, tried, next.aloneMs))) {
+        // The only engine, asked again after a pause, is home to the router.
+        choice = { ...readChoice(out), reason: "retry" };
+        attempts += 1;
+        fresh = false;
         metrics.retries.inc({ result: "spent" });
         if (exchange.className !== undefined) demand.retried(exchange.className);
         continue;
       }
+
       if (request.socket.destroyed) return this.#count(exchange, "cancelled");
       if (lastAnswer !== null) passOn(response, lastAnswer.held, lastAnswer.headers);
       else {
         const error = result.kind === "failed" ? result.error : UNREACHABLE;
-        writeError(response, error, this.#ownHeaders(exchange, headers));
+        writeError(response, error, ownHeaders(exchange, headers));
       }
       return this.#count(exchange, result.report.outcome);
     }
   }
 
   /** Another engine at once, or the only one there is after a pause. False when there is no engine to try. */
-  async #chooseAgain(exchange: Exchange, tried: number[], next: Next): Promise<boolean> {
+  async #chooseAgain(exchange: Exchange, tried: number[], aloneMs: number | null): Promise<boolean> {
     const { socket } = exchange.request;
     if (socket.destroyed) return false;
     if (this.#choose(exchange, tried) === ROUTE_STATUS.ok) return true;
-    const aloneMs = next.retry === "other" ? next.aloneMs : null;
     if (aloneMs === null) return false;
     await waitOrGone(socket, this.#parts.clock, aloneMs);
     if (socket.destroyed) return false;
@@ -246,6 +222,7 @@ class RequestPath {
     return this.#choose(exchange, tried) === ROUTE_STATUS.ok;
   }
 
+  /** One call of the selector; the choice is in `out` until the next await. */
   #choose(exchange: Exchange, tried: readonly number[]): RouteStatus {
     const { head, routing, text } = exchange;
     const numbers = routing.numbersOf(head);
@@ -267,90 +244,10 @@ class RequestPath {
     return engine;
   }
 
-  #engineRequest(exchange: Exchange, engine: Engine, fresh: boolean): Parameters<Engine["client"]["send"]>[0] {
-    const { request, requestId, accepted, body } = exchange;
-    const { passthrough, headers } = engine.credentials;
-    return {
-      method: "POST",
-      path: `${engine.pathPrefix}${accepted.path}${queryToEngine(accepted.query, passthrough)}`,
-      headers: headersToEngine(request.rawHeaders, passthrough, ["x-request-id", requestId, ...headers]),
-      body,
-      fresh,
-    };
-  }
-
-  #timersOf(exchange: Exchange): Fleet["gateway"]["timers"] {
+  #timersOf({ className, routing }: Exchange): Fleet["gateway"]["timers"] {
     const { timers } = this.#parts.settings;
-    const { className, routing } = exchange;
     const own = className === undefined ? null : (routing.snapshot.classes[className]?.firstTokenMs ?? null);
     return own === null ? timers : { ...timers, firstTokenMs: own };
-  }
-
-  #answerHeaders(exchange: Exchange, engine: string, reason: string, keySource: string): string[] {
-    return [
-      "x-request-id",
-      exchange.requestId,
-      "x-guidevane-engine",
-      engine,
-      "x-guidevane-snapshot",
-      String(exchange.routing.snapshot.version),
-      "x-guidevane-reason",
-      reason,
-      "x-guidevane-key-source",
-      keySource,
-    ];
-  }
-
-  /** The gateway's headers on an answer of its own. */
-  #ownHeaders(exchange: Exchange, pairs: readonly string[] = []): Record<string, string> {
-    const own: Record<string, string> = {
-      "x-request-id": exchange.requestId,
-      "x-guidevane-snapshot": String(exchange.routing.snapshot.version),
-    };
-    for (let i = 0; i + 1 < pairs.length; i += 2) own[pairs[i]!] = pairs[i + 1]!;
-    return own;
-  }
-
-  #unroutable(exchange: Exchange, status: RouteStatus): ApiError {
-    const model = modelNamed(exchange.text, this.#out);
-    switch (status) {
-      case ROUTE_STATUS.notJson:
-        return { status: 400, code: "invalid_json", message: "the body is not a JSON object in UTF-8" };
-      case ROUTE_STATUS.tooUnusual:
-        return { status: 400, code: "invalid_json", message: "the body's JSON is too unusual for its size" };
-      case ROUTE_STATUS.modelRequired:
-        return { status: 400, code: "model_required", message: "name a model", param: "model" };
-      case ROUTE_STATUS.modelNotFound:
-        return {
-          status: 404,
-          code: "model_not_found",
-          message:
-            model === null ? "no engine has this model" : `the model ${JSON.stringify(model)} does not exist here`,
-          param: "model",
-        };
-      default: {
-        const why = this.#ruledOut(exchange)
-          .map(({ engine, message }) => `${engine}: ${message}`)
-          .join("; ");
-        const named = exchange.head.className === null ? "" : ` of class ${JSON.stringify(exchange.head.className)}`;
-        return {
-          status: 503,
-          code: "no_eligible_engine",
-          message: `no engine can serve this request${named}${why === "" ? "" : ` (${why})`}`,
-          headers: { "retry-after": String(retryAfterS(this.#parts.random())) },
-        };
-      }
-    }
-  }
-
-  #ruledOut({ className, routing, head }: Exchange): ReturnType<Routing["ruledOut"]> {
-    if (className === undefined) return [];
-    return routing.ruledOut(className, {
-      needs: this.#out[OUT.needs]!,
-      contextTokens: this.#out[OUT.contextTokens]!,
-      residency: head.residency,
-      tried: new Set(),
-    });
   }
 
   /** @param streamFromMs when the attempt began, if its answer is a stream */
@@ -362,57 +259,19 @@ class RequestPath {
     metrics.ttftSeconds.observe({ class: exchange.className ?? OTHER }, ttftMs / 1000);
   }
 
+  /** The request is over. Undefined where it ended before it was routed. */
   #count(exchange: Exchange | undefined, outcome: Outcome): void {
     const { metrics, clock } = this.#parts;
     const requestClass = exchange?.className ?? OTHER;
     metrics.requests.inc({ class: requestClass, outcome });
-    if (exchange !== undefined)
-      metrics.requestSeconds.observe({ class: requestClass }, (clock.nowMs() - exchange.arrivedMs) / 1000);
-  }
-
-  #reject(exchange: Exchange, error: ApiError): void {
-    writeError(exchange.response, error, this.#ownHeaders(exchange));
-    this.#count(exchange, "rejected");
-  }
-
-  /** Refuses a request before it was routed. */
-  #refuse(request: IncomingMessage, response: ServerResponse, requestId: string, error: ApiError): void {
-    this.#count(undefined, "rejected");
-    refuseUnread(request, response, error, requestId, this.#parts.clock);
+    if (exchange === undefined) return;
+    metrics.requestSeconds.observe({ class: requestClass }, (clock.nowMs() - exchange.arrivedMs) / 1000);
   }
 }
 
-const UNREACHABLE: ApiError = {
-  status: 502,
-  code: "engine_unreachable",
-  message: "no engine could be reached",
-};
+const EMPTY = Buffer.alloc(0);
 
-/** How long an unwanted rest of a request is read before its connection is closed. */
-const LINGER_MS = 1000;
-
-/**
- * Answers a request whose rest is not wanted. Closing at once would reset the connection under a client that is still
- * sending, and the reset can overtake the answer; so the rest is read and thrown away for a moment.
- */
-function refuseUnread(
-  request: IncomingMessage,
-  response: ServerResponse,
-  error: ApiError,
-  requestId: string,
-  clock: Clock,
-): void {
-  writeError(response, error, { "x-request-id": requestId });
-  if (request.complete) return;
-  request.on("error", ignoreLateError);
-  request.resume();
-  const stop = clock.after(LINGER_MS, () => request.socket.destroy());
-  request.once("close", stop);
-}
-
-/** The client has left; the outcome was counted when its connection closed. */
-function ignoreLateError(): void {}
-
+/** An answer that was kept back goes to the client after all, as it was. */
 function passOn(response: ServerResponse, held: HeldAnswer, headers: readonly string[]): void {
   response.sendDate = false;
   response.writeHead(held.status, held.statusText, headersToClient(held.headers, headers));
@@ -429,16 +288,6 @@ function waitOrGone(socket: Socket, clock: Clock, ms: number): Promise<void> {
     const stop = clock.after(ms, done);
     socket.on("close", done);
   });
-}
-
-function servesModel(engine: Engine, exchange: Exchange, snapshot: ClusterSnapshot): boolean {
-  const model = exchange.className === undefined ? undefined : snapshot.classes[exchange.className]?.model;
-  return model !== undefined && engine.spec.models.includes(model);
-}
-
-function modelNamed(text: Buffer, out: Uint32Array): string | null {
-  const [start, end] = [out[OUT.modelStart]!, out[OUT.modelEnd]!];
-  return end > start && end <= text.length ? text.toString("utf8", start, Math.min(end, start + 100)) : null;
 }
 
 function isClientRetry(request: IncomingMessage): boolean {

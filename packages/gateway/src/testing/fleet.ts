@@ -1,5 +1,6 @@
 import { type Fleet, loadFleet } from "@guidevane/core";
-import { type Gateway, type GatewayOptions, type Logger, startGateway } from "../gateway.ts";
+import { type Gateway, type GatewayOptions, startGateway } from "../gateway.ts";
+import type { Logger } from "../logger.ts";
 
 /** A fleet of one cluster with these engines, all of model `m`. `extra` is YAML of further top-level keys. */
 export function fleetOf(
@@ -23,7 +24,6 @@ export function startTestGateway(fleet: Fleet, options: Partial<GatewayOptions> 
     cluster: "east",
     listen: "127.0.0.1:0",
     admin: "127.0.0.1:0",
-    selector: "ts",
     logger: silent,
     ...options,
   });

@@ -1,0 +1,84 @@
+import type { IncomingMessage, ServerResponse } from "node:http";
+import { KEY_SOURCES, OUT, REASONS } from "@guidevane/selector";
+import type { Accepted } from "./accept.ts";
+import type { EngineRequest } from "./engine-client.ts";
+import type { Engine } from "./engines.ts";
+import type { RequestHead } from "./head-facts.ts";
+import { headersToEngine, queryToEngine } from "./headers.ts";
+import type { Routing } from "./routing.ts";
+
+/** One request from its head to its outcome. */
+export interface Exchange {
+  readonly request: IncomingMessage;
+  readonly response: ServerResponse;
+  readonly requestId: string;
+  readonly arrivedMs: number;
+  readonly accepted: Extract<Accepted, { kind: "inference" }>;
+  readonly head: RequestHead;
+  readonly routing: Routing;
+  /** As the client sent it; let go when the answer's head is sent. */
+  body: Buffer;
+  /** As JSON text; the same bytes where they were not compressed. */
+  text: Buffer;
+  /** Undefined where the request matched none. */
+  className: string | undefined;
+}
+
+/** What the selector chose, copied from words that the next request overwrites. */
+export interface Choice {
+  readonly slot: number;
+  /** Index of the class in the snapshot's table. */
+  readonly requestClass: number;
+  readonly reason: string;
+  readonly keySource: string;
+}
+
+export function readChoice(out: Uint32Array): Choice {
+  return {
+    slot: out[OUT.engine]!,
+    requestClass: out[OUT.requestClass]!,
+    reason: REASONS[out[OUT.reason]!]!,
+    keySource: KEY_SOURCES[out[OUT.keySource]!]!,
+  };
+}
+
+/** The request as one engine gets it. */
+export function engineRequest(exchange: Exchange, engine: Engine, fresh: boolean): EngineRequest {
+  const { request, requestId, accepted, body } = exchange;
+  const { passthrough, headers } = engine.credentials;
+  return {
+    method: "POST",
+    path: `${engine.pathPrefix}${accepted.path}${queryToEngine(accepted.query, passthrough)}`,
+    headers: headersToEngine(request.rawHeaders, passthrough, ["x-request-id", requestId, ...headers]),
+    body,
+    fresh,
+  };
+}
+
+/** Whether the fleet gives the engine the model asked for: then its 404 is a fault, not the client's mistake. */
+export function servesModel(exchange: Exchange, engine: Engine): boolean {
+  const { className, routing } = exchange;
+  const model = className === undefined ? undefined : routing.snapshot.classes[className]?.model;
+  return model !== undefined && engine.spec.models.includes(model);
+}
+
+/** The gateway's headers on an engine's answer, names and values in turn. */
+export function answerHeaders(exchange: Exchange, engine: string, { reason, keySource }: Choice): string[] {
+  return [
+    ...["x-request-id", exchange.requestId],
+    ...["x-guidevane-engine", engine],
+    ...["x-guidevane-snapshot", String(exchange.routing.snapshot.version)],
+    ...["x-guidevane-reason", reason],
+    ...["x-guidevane-key-source", keySource],
+  ];
+}
+
+/** The gateway's headers on an answer of its own; `pairs` on top. */
+export function ownHeaders(exchange: Exchange, pairs: readonly string[] = []): Record<string, string> {
+  const own: Record<string, string> = {
+    "x-request-id": exchange.requestId,
+    "x-guidevane-snapshot": String(exchange.routing.snapshot.version),
+  };
+  for (let i = 0; i + 1 < pairs.length; i += 2) own[pairs[i]!] = pairs[i + 1]!;
+  return own;
+}

@@ -1,0 +1,97 @@
+import type { IncomingMessage, ServerResponse } from "node:http";
+import type { Clock } from "@guidevane/core";
+import { retryAfterS } from "@guidevane/guard";
+import { OUT, ROUTE_STATUS, type RouteStatus } from "@guidevane/selector";
+import { type ApiError, writeError } from "./api-error.ts";
+import type { Exchange } from "./exchange.ts";
+
+export const UNREACHABLE: ApiError = {
+  status: 502,
+  code: "engine_unreachable",
+  message: "no engine could be reached",
+};
+
+/** The plan sheds this request. @param draw in [0, 1): spreads the clients' return */
+export function shedError(draw: number): ApiError {
+  return {
+    status: 503,
+    code: "shed",
+    message: "demand is above what the fleet can serve; try again later",
+    headers: { "retry-after": String(retryAfterS(draw)), "x-guidevane-shed-reason": "planned" },
+  };
+}
+
+/** Why the selector gave no engine, for the client. `out` must still be of this request. */
+export function unroutable(exchange: Exchange, status: RouteStatus, out: Uint32Array, draw: number): ApiError {
+  switch (status) {
+    case ROUTE_STATUS.notJson:
+      return { status: 400, code: "invalid_json", message: "the body is not a JSON object" };
+    case ROUTE_STATUS.tooUnusual:
+      return { status: 400, code: "invalid_json", message: "the body's JSON is too unusual for its size" };
+    case ROUTE_STATUS.modelRequired:
+      return { status: 400, code: "model_required", message: "name a model", param: "model" };
+    case ROUTE_STATUS.modelNotFound: {
+      const model = modelNamed(exchange.text, out);
+      const message = model === null ? "no engine has this model" : `the model ${model} does not exist here`;
+      return { status: 404, code: "model_not_found", message, param: "model" };
+    }
+    default: {
+      const { className } = exchange.head;
+      const named = className === null ? "" : ` of class ${JSON.stringify(className)}`;
+      const why = ruledOut(exchange, out);
+      return {
+        status: 503,
+        code: "no_eligible_engine",
+        message: `no engine can serve this request${named}${why === "" ? "" : ` (${why})`}`,
+        headers: { "retry-after": String(retryAfterS(draw)) },
+      };
+    }
+  }
+}
+
+function ruledOut({ className, routing, head }: Exchange, out: Uint32Array): string {
+  if (className === undefined) return "";
+  return routing
+    .ruledOut(className, {
+      needs: out[OUT.needs]!,
+      contextTokens: out[OUT.contextTokens]!,
+      residency: head.residency,
+      tried: new Set(),
+    })
+    .map(({ engine, message }) => `${engine}: ${message}`)
+    .join("; ");
+}
+
+const SHOWN_BYTES = 100;
+
+/** The model's name as the body has it, quotes included; null where the scan did not find its place. */
+function modelNamed(text: Buffer, out: Uint32Array): string | null {
+  const [start, end] = [out[OUT.modelStart]!, out[OUT.modelEnd]!];
+  if (!(end > start && end <= text.length)) return null;
+  return JSON.stringify(text.toString("utf8", start, Math.min(end, start + SHOWN_BYTES)));
+}
+
+/** How long an unwanted rest of a request is read before its connection is closed. */
+const LINGER_MS = 1000;
+
+/**
+ * Answers a request whose rest is not wanted. Closing at once would reset the connection under a client that is still
+ * sending, and the reset can overtake the answer; so the rest is read and thrown away for a moment.
+ */
+export function refuseUnread(
+  request: IncomingMessage,
+  response: ServerResponse,
+  error: ApiError,
+  requestId: string,
+  clock: Clock,
+): void {
+  writeError(response, error, { "x-request-id": requestId });
+  if (request.complete) return;
+  request.on("error", ignoreLateError);
+  request.resume();
+  const stop = clock.after(LINGER_MS, () => request.socket.destroy());
+  request.once("close", stop);
+}
+
+/** The client has left; what became of its request was counted when its connection closed. */
+export function ignoreLateError(): void {}
