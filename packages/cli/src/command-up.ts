@@ -78,7 +78,7 @@ const STOP_MS = 4500;
 const FIRST_SNAPSHOT_MS = 30_000;
 /** Seconds of traffic before measuring: the gateways' first reports, and a tick on them. */
 const WARM_UP_REPORTS = 3;
-const MEASURED_REPORTS = 6;
+const MEASURED_REPORTS = 5;
 
 interface Run {
   /** As this run's processes see it: scaled, with its ports. */

@@ -132,6 +132,21 @@ describe("the program", { timeout: 60_000 }, () => {
     expect(stderr).toMatch(/^ {2}colour: .*\(got "red"\)$/m);
   });
 
+  it.each([
+    ["http://10.0.0.1:8000", "is on http and loopback"],
+    ["https://127.0.0.1:8000", "is on http and loopback"],
+    ["http://127.0.0.1:8000/prefix", "has no path prefix"],
+  ])("does not emulate an engine at %s, naming it", async (url, why) => {
+    const file = join(folder, "far.yaml");
+    await writeFile(
+      file,
+      `clusters: { a: { region: r } }\nengines: { e: { url: "${url}", region: r, models: [m], capacityWps: 1 } }\n`,
+    );
+    const { code, stderr } = await run(["emulate", "--fleet", file]);
+    expect(stderr).toContain(`engines.e.url: an emulated engine ${why} (got "${url}")`);
+    expect(code).toBe(2);
+  });
+
   it("checks the fleet that it ships, as a table and as JSON", async () => {
     const table = await run(["fleet", "check", DEFAULT_FLEET]);
     expect(table.code).toBe(0);
