@@ -1,0 +1,103 @@
+import { afterEach, beforeEach, describe, expect, it } from "vitest";
+import type { SolveOutcome, VerifyOutcome } from "./solver-pool.ts";
+import { arrived, Harness, healthOf, metrics, SECOND, until } from "./testing/harness.ts";
+import { feedEvents, nextEvent } from "./testing/http.ts";
+
+let test: Harness;
+beforeEach(() => {
+  test = new Harness();
+});
+afterEach(() => test.close());
+
+describe("an engine that is lost", () => {
+  it("is planned without at once, and with again at once after its return", async () => {
+    const url = await test.started();
+    const plannedReady = () => test.solver.seen.at(-1)?.engines.get("e2")?.readyReplicas;
+    test.e2Status = 503;
+    await test.roundsUntil(async () => (await healthOf(url, "e2")) === "dead");
+    const lostMs = test.clock.nowMs();
+    await test.roundsUntil(async () => (await healthOf(url, "e2")) === "dead" && plannedReady() === 0);
+    expect(test.clock.nowMs() - lostMs).toBeLessThan(SECOND);
+
+    test.e2Status = 200;
+    await test.roundsUntil(async () => (await healthOf(url, "e2")) === "ready");
+    const backMs = test.clock.nowMs();
+    await test.roundsUntil(async () => (await healthOf(url, "e2")) === "ready" && plannedReady() === 2);
+    expect(test.clock.nowMs() - backMs).toBeLessThan(SECOND);
+  });
+});
+
+describe("an engine whose replicas are lost", () => {
+  it("is told to the gateways, planned with at once, and out at none", async () => {
+    test.e2Metrics = "guidevane_emulator_ready_replicas 2\n";
+    const url = await test.started();
+    const events = feedEvents((await fetch(`${url}/v1/feed?cluster=west`)).body!);
+    const told = async () => (await nextEvent(events, "signals")).engines.e2?.readyReplicas.value;
+    expect(await told()).toBe(2);
+    const planned = () => test.solver.seen.at(-1)?.engines.get("e2")?.readyReplicas;
+    expect(planned()).toBe(2);
+
+    test.e2Metrics = "guidevane_emulator_ready_replicas 0\n";
+    await test.roundsUntil(async () => (await healthOf(url, "e2")) === "not-ready");
+    const lostMs = test.clock.nowMs();
+    await test.roundsUntil(async () => (await healthOf(url, "e2")) === "not-ready" && planned() === 0);
+    expect(test.clock.nowMs() - lostMs).toBeLessThan(SECOND);
+    while ((await told()) !== 0);
+    await events.return(undefined);
+  });
+});
+
+describe("a tick that fails", () => {
+  it.each([
+    ["the solver is past its deadline", "solve-failed", () => failSolve({ kind: "deadline", message: "ended" })],
+    ["the worker dies", "solve-failed", () => failSolve({ kind: "crashed", message: "exit 3" })],
+    ["the problem is invalid", "solve-failed", () => failSolve(noPlan("invalid"))],
+    ["the verifier finds a fault", "verify-failed", () => failVerify({ kind: "faults", faults: ["gap is 3, not 2"] })],
+    ["the verifier dies", "verify-failed", () => failVerify({ kind: "crashed", message: "exit 3" })],
+    ["the store is full", "store-failed", () => failStore(new Error("ENOSPC"))],
+  ])("keeps the last good snapshot when %s, counts each and logs once", async (_title, result, breakIt) => {
+    const url = await test.started();
+    breakIt();
+    for (let i = 1; i <= 3; i++) {
+      test.clock.advance(5 * SECOND);
+      await until(async () => (await metrics(url)).includes(`guidevane_publish_total{result="${result}"} ${i}`));
+    }
+    expect((await fetch(`${url}/v1/snapshot?cluster=east`)).headers.get("etag")).toBe('"1-1"');
+    expect((await fetch(`${url}/readyz`)).status).toBe(200);
+    expect(test.logger.warnings).toHaveLength(1);
+
+    test.solver.outcome = null;
+    test.solver.verdict = { kind: "faults", faults: [] };
+    test.store.failPut = null;
+    const newer = fetch(`${url}/v1/snapshot?cluster=east&wait=30`, { headers: { "if-none-match": '"1-1"' } });
+    await arrived(url);
+    test.clock.advance(5 * SECOND);
+    expect((await newer).headers.get("etag")).toBe('"1-2"');
+    await until(async () => test.logger.lines.at(-1)?.message === "ticks publish again");
+  });
+
+  const failSolve = (outcome: SolveOutcome) => {
+    test.solver.outcome = () => outcome;
+  };
+  const failVerify = (verdict: VerifyOutcome) => {
+    test.solver.verdict = verdict;
+  };
+  const failStore = (error: Error) => {
+    test.store.failPut = error;
+  };
+  const noPlan = (status: "invalid"): SolveOutcome => ({
+    kind: "plan",
+    plan: { status, message: "demand is NaN", publication: null, solver: "lp", solveMs: 1 },
+  });
+
+  it("keeps it when the store refuses, and takes another writer's publication over", async () => {
+    const url = await test.started();
+    const theirs = { ...test.store.stored!, version: 9, epoch: 4 };
+    test.store.stored = theirs;
+    const newer = fetch(`${url}/v1/snapshot?cluster=east&wait=30`, { headers: { "if-none-match": '"1-1"' } });
+    await arrived(url);
+    test.clock.advance(5 * SECOND);
+    expect((await newer).headers.get("etag")).toBe('"4-9"');
+    expect(await (await fetch(`${url}/metrics`)).text()).toContain("guidevane_leader 0");
+  });
+});
