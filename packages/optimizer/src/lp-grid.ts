@@ -18,10 +18,14 @@ export interface Grid {
 /** The first grid is an engine's reach in so many parts; each pass's fine steps are `SHRINK` times smaller. */
 const FIRST_PARTS = 8;
 const SHRINK = 4;
+/** No smaller than in this pass, 1/2048 of the reach: a finer grid would cost digits. From the next on, all arcs are offered again. */
+const FINEST_PASS = 4;
 /** Fine steps to each side of the load found; `SHRINK` of them cover one step of the pass before. */
 const WINDOW = 5;
 /** Breakpoints closer than this part of the reach would make the programme's rows dependent. */
-export const CLOSEST = 1e-6;
+export const CLOSEST = 1e-5;
+/** A breakpoint this near to 0 would have a coefficient of thousands beside those of 1. */
+const LEAST = 2e-4;
 /** Arcs offered per cell after the first pass, besides those in use: the bound, taken over all arcs, shows if one was missing. */
 const OFFERED = 8;
 /** Up to so many cells all corners of the shed price are on the grid; beyond, one in `COARSE_STEPS` and those near. */
@@ -41,7 +45,7 @@ export function startGrid(fleet: LpFleet): Grid {
     pass: 0,
     loads: fleet.groups.map((group, index) => coarseLoads(group, [level.loadWps[index]!])),
     shedSteps: sheds === null ? null : corners(problem, shedSteps),
-    offered: fleet.arcs.map((arcs) => new Set(arcs.keys())),
+    offered: allArcs(fleet),
     start: { loadWps: level.loadWps, order: fillOrder(fleet, level, servedWps), shedSteps },
   };
 }
@@ -57,7 +61,7 @@ export function refineGrid(fleet: LpFleet, grid: Grid, found: Found): Grid {
   return {
     pass,
     loads: fleet.groups.map((group, index) => {
-      const step = group.reachWps / (FIRST_PARTS * SHRINK ** pass);
+      const step = group.reachWps / (FIRST_PARTS * SHRINK ** Math.min(pass, FINEST_PASS));
       const at = found.groupLoadWps[index]!;
       return coarseLoads(
         group,
@@ -65,7 +69,7 @@ export function refineGrid(fleet: LpFleet, grid: Grid, found: Found): Grid {
       );
     }),
     shedSteps: shedding ? corners(problem, shedSteps) : null,
-    offered: offerArcs(fleet, found),
+    offered: pass > FINEST_PASS ? allArcs(fleet) : offerArcs(fleet, found),
     start: { loadWps: found.groupLoadWps, order: leafOrder(fleet, found), shedSteps },
   };
 }
@@ -73,7 +77,7 @@ export function refineGrid(fleet: LpFleet, grid: Grid, found: Found): Grid {
 function coarseLoads({ cost, engines, reachWps }: Group, more: readonly number[]): number[] {
   const kinks = cost.pieces.map((piece) => piece.fromWps * engines.length);
   const even = Array.from({ length: FIRST_PARTS }, (_, part) => (reachWps * (part + 1)) / FIRST_PARTS);
-  const inside = [...kinks, ...even, ...more].filter((load) => load > CLOSEST * reachWps && load < reachWps);
+  const inside = [...kinks, ...even, ...more].filter((load) => load > LEAST * reachWps && load < reachWps);
   const kept: number[] = [];
   for (const load of inside.sort((a, b) => a - b)) if (load - (kept.at(-1) ?? 0) > CLOSEST * reachWps) kept.push(load);
   while (kept.length > 0 && reachWps - kept.at(-1)! <= CLOSEST * reachWps) kept.pop();
@@ -90,6 +94,10 @@ function corners(problem: Problem, shedSteps: (cell: number) => number): readonl
     const at = shedSteps(cell);
     return all.filter((step) => step % COARSE_STEPS === 0 || Math.abs(step - at) < 2);
   });
+}
+
+function allArcs(fleet: LpFleet): ReadonlySet<number>[] {
+  return fleet.arcs.map((arcs) => new Set(arcs.keys()));
 }
 
 /** The cheapest arcs of each cell by the prices found, and those in use. */

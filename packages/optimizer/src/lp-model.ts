@@ -9,11 +9,13 @@ type Model = InstanceType<typeof lp.Model>;
  * that x = 0 is a start. Values and prices are read from the solver's tableau: its own results are rounded to 1e-8.
  */
 export class LinearProgram {
-  readonly #model: Model = new lp.Model(PRECISION);
+  readonly #model: Model;
   readonly #rows: ReturnType<Model["smallerThan"]>[] = [];
   readonly #variables: ReturnType<Model["addVariable"]>[] = [];
 
-  constructor() {
+  /** @param precision absolute, for values and reduced costs alike: the caller scales its numbers to 1 … 10,000 */
+  constructor(precision: number) {
+    this.#model = new lp.Model(precision);
     // The detector of cycles ends a solve as "infeasible"; without it the solver falls back to Bland's rule.
     this.#model.debug(false);
     this.#model.usePresolve = false;
@@ -78,7 +80,5 @@ export class LinearProgram {
   }
 }
 
-/** Absolute, for values and reduced costs alike: the caller scales its numbers to 1 … 10,000. */
-const PRECISION = 1e-9;
 /** A pivot on less would cost digits. */
-const SAFE_PIVOT = 1e-6;
+const SAFE_PIVOT = 1e-3;

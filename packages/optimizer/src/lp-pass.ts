@@ -9,15 +9,43 @@ import { shedCost, shedPrice } from "./shed.ts";
 const FLOW_TOTAL = 1e4;
 const COST_SCALE = 1e-3;
 
+/** What the solver's digits may add to a full engine, as a part of its capacity. */
+const OVERFULL = 1e-8;
+
 /**
- * One pass: the programme on this grid. What not serving costs, p_k·s_k, is written as a gain of serving, so that serving
- * nothing is a start. Null when the solver lost its digits.
+ * The solver's ratio test passes over ratios below its precision, which on ties can cost it all its digits: then the
+ * programme is tried with another precision, and from nothing.
  */
+const ATTEMPTS = [
+  { isStarted: true, precision: 1e-9 },
+  { isStarted: true, precision: 1e-11 },
+  { isStarted: false, precision: 1e-9 },
+  { isStarted: false, precision: 1e-11 },
+  { isStarted: true, precision: 1e-7 },
+] as const;
+
+/** One pass: the programme on this grid. Null when no attempt kept its digits. */
 export function solvePass(fleet: LpFleet, grid: Grid): Found | null {
+  for (const attempt of ATTEMPTS) {
+    const found = solveFrom(fleet, grid, attempt);
+    const isSound = found?.groupLoadWps.every((load, index) => {
+      const { engines, cost } = fleet.groups[index]!;
+      return load <= cost.capacityWps * engines.length * (1 + OVERFULL);
+    });
+    if (found !== null && isSound === true) return found;
+  }
+  return null;
+}
+
+/**
+ * What not serving costs, p_k·s_k, is written as a gain of serving, so that serving nothing is a start. Null when the
+ * solver found no bounded optimum.
+ */
+function solveFrom(fleet: LpFleet, grid: Grid, attempt: (typeof ATTEMPTS)[number]): Found | null {
   const { problem } = fleet;
   const total = problem.demandWps.reduce((sum, demand) => sum + demand, 0);
   const flowScale = total > 0 ? FLOW_TOTAL / total : 1;
-  const program = new LinearProgram();
+  const program = new LinearProgram(attempt.precision);
   const engines = fleet.groups.map((group, index) => addEngine(program, group, grid.loads[index]!, flowScale));
   const cells = fleet.arcs.map((arcs, cell) => {
     const demand = problem.demandWps[cell]!;
@@ -53,7 +81,7 @@ export function solvePass(fleet: LpFleet, grid: Grid): Found | null {
     if (variable >= 0) first.push(variable);
   }
 
-  const answer = program.solve(first);
+  const answer = program.solve(attempt.isStarted ? first : []);
   if (answer === null) return null;
   const sums = cells.map(({ flows }) => flows.map((at) => (at < 0 ? 0 : answer.values[at]! / flowScale)));
   return unfold(
@@ -63,15 +91,15 @@ export function solvePass(fleet: LpFleet, grid: Grid): Found | null {
   );
 }
 
-/** The chords of a group's φ: rows of its load and of the mix's sum, and a variable for each breakpoint. */
+/** The chords of a group's φ: rows of its load and of the mix's sum, and for each breakpoint its part λ of the mix, times the reach. */
 function addEngine(program: LinearProgram, group: Group, loads: readonly number[], flowScale: number) {
   const row = program.addRow(0);
   const convexity = program.addRow(group.reachWps * flowScale);
   const many = group.engines.length;
   const chords = loads.map((load) =>
-    program.addVariable(((many * costAt(group.cost, load / many)) / load) * COST_SCALE, [
-      [row, -1],
-      [convexity, group.reachWps / load],
+    program.addVariable(((many * costAt(group.cost, load / many)) / group.reachWps) * COST_SCALE, [
+      [row, -load / group.reachWps],
+      [convexity, 1],
     ]),
   );
   return { row, chords };
@@ -90,10 +118,10 @@ function addSheds(
   const limit = program.addRow(demand * flowScale);
   return corners.map((step) => {
     const part = step / problem.shedSteps;
-    const perWork = shedCost(problem, cell, demand * part) / (demand * part);
-    return program.addVariable((perWork - shedPrice(problem, cell, 1)) * COST_SCALE, [
-      [row, 1],
-      [limit, 1 / part],
+    const savedMs = part * shedPrice(problem, cell, 1) - shedCost(problem, cell, demand * part) / demand;
+    return program.addVariable(-savedMs * COST_SCALE, [
+      [row, part],
+      [limit, 1],
     ]);
   });
 }
