@@ -57,6 +57,16 @@ export function writeError(
   error: ApiError,
   headers: Readonly<Record<string, string>> = {},
 ): void {
+  sendError(response, error, headers);
+  response.end();
+}
+
+/** The whole answer without ending it: a client has all of it, and its connection is not closed yet. */
+export function sendError(
+  response: ServerResponse,
+  error: ApiError,
+  headers: Readonly<Record<string, string>> = {},
+): void {
   const body = Buffer.from(errorBody(error));
   response.writeHead(error.status, {
     "content-type": "application/json",
@@ -65,7 +75,7 @@ export function writeError(
     ...headers,
     ...error.headers,
   });
-  response.end(body);
+  response.write(body);
 }
 
 /** The same answer as raw text, for a connection whose request node could not read. Closes. */

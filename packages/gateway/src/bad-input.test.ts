@@ -83,6 +83,14 @@ describe("a bad body", () => {
     expect(engine.requests).toEqual([]);
   });
 
+  it("that is far over the limit and sent all the same is refused, not reset", async () => {
+    const { engine, client } = await start();
+    client.post(CHAT, Buffer.alloc(16 * 1024 * 1024, "x"));
+    expect(refusal(await client.answer())).toEqual([413, "body_too_large"]);
+    await client.closed;
+    expect(engine.requests).toEqual([]);
+  });
+
   it("that inflates over the limit is refused while inflating", async () => {
     const { engine, client } = await start();
     client.post(CHAT, gzipSync(`{"model":"m","x":"${"y".repeat(100_000)}"}`), { "content-encoding": "gzip" });

@@ -2,7 +2,7 @@ import type { IncomingMessage, ServerResponse } from "node:http";
 import type { Clock } from "@guidevane/core";
 import { retryAfterS } from "@guidevane/guard";
 import { OUT, ROUTE_STATUS, type RouteStatus } from "@guidevane/selector";
-import { type ApiError, writeError } from "./api-error.ts";
+import { type ApiError, sendError } from "./api-error.ts";
 import type { Exchange } from "./exchange.ts";
 
 export const UNREACHABLE: ApiError = {
@@ -85,12 +85,15 @@ export function refuseUnread(
   requestId: string,
   clock: Clock,
 ): void {
-  writeError(response, error, { "x-request-id": requestId });
-  if (request.complete) return;
-  request.on("error", ignoreLateError);
+  sendError(response, error, { "x-request-id": requestId });
+  const end = (): void => {
+    stop();
+    request.off("end", end).off("close", end);
+    response.end();
+  };
+  const stop = clock.after(LINGER_MS, end);
+  request.on("error", ignoreLateError).on("end", end).on("close", end);
   request.resume();
-  const stop = clock.after(LINGER_MS, () => request.socket.destroy());
-  request.once("close", stop);
 }
 
 /** The client has left; what became of its request was counted when its connection closed. */
