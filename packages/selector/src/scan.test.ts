@@ -98,7 +98,7 @@ function meaningOf(value: Json): Meaning {
 function meaningOfFacts(source: Uint8Array, facts: Uint32Array): Meaning {
   const raw = (place: number) => Buffer.from(source.subarray(facts[place]!, facts[place + 1]!)).toString("utf8");
   const value = (place: number): unknown => (facts[place + 1] === 0 ? undefined : JSON.parse(raw(place)));
-  const content = (place: number): string => JSON.parse(`"${raw(place)}"`);
+  const content = (place: number): string => (facts[place] === facts[place + 1] ? "" : JSON.parse(`"${raw(place)}"`));
   return {
     model: content(FACT.modelStart),
     cacheKey: content(FACT.cacheKeyStart),
