@@ -2,7 +2,7 @@ import { once } from "node:events";
 import { existsSync, readFileSync } from "node:fs";
 import { type ClientRequest, type IncomingMessage, request } from "node:http";
 import { fileURLToPath } from "node:url";
-import { GENERIC_PROFILE, type Profile } from "@guidevane/core";
+import { GENERIC_PROFILE, ManualClock, type Profile } from "@guidevane/core";
 import { dialectOf, parsePrometheusText } from "@guidevane/signals";
 import { afterEach, describe, expect, it } from "vitest";
 import { emulatedEmbedding, emulatedWords } from "./answer-text.ts";
@@ -221,6 +221,25 @@ describe("an emulated engine's metrics", () => {
     expect(signals).toMatchObject({ running: 2, waiting: 0, readyReplicas: 2 });
     expect(signals.kvUsage).toBeCloseTo(6 / room, 12);
     for (const { sent } of open) sent.destroy();
+  });
+
+  it("show as waiting what queues beyond the engine's capacity, until it is begun", async () => {
+    const clock = new ManualClock();
+    const engine = await start({ clock, profile: { ...slow, capacityWps: 10 } });
+    for (let i = 0; i < 200; i++) {
+      engine.model.admit({ promptTokens: 5, outputTokens: 2.5 });
+      clock.advance(50);
+    }
+    expect(engine.model.backlog).toBeGreaterThan(20);
+    const { sent } = await openStream(engine);
+    expect((await get(engine, "/metrics")).text).toContain(
+      'vllm:num_requests_waiting{engine="0",model_name="tiny"} 1\n',
+    );
+    clock.advance(60_000);
+    const { text } = await get(engine, "/metrics");
+    expect(text).toContain('vllm:num_requests_waiting{engine="0",model_name="tiny"} 0\n');
+    expect(text).toContain('vllm:num_requests_running{engine="0",model_name="tiny"} 1\n');
+    sent.destroy();
   });
 
   it("count tokens, ends and times", async () => {

@@ -125,6 +125,15 @@ describe("an engine that is offered more than it can do", () => {
     expect(mean(offer(engine, clock, random, 50, 20_000).map((each) => each.queueMs))).toBe(0);
   });
 
+  it("takes a request that has waited no longer than full load does", () => {
+    const clock = new ManualClock();
+    const engine = engineOn(clock);
+    offer(engine, clock, seededRandom(8), 200, 20_000);
+    const { utilisation, queueMs, totalMs } = engine.admit(reference);
+    expect(utilisation).toBeGreaterThan(1.5);
+    expect(totalMs - queueMs).toBeCloseTo(900, 9);
+  });
+
   it("gives a cancelled request's work back at once", () => {
     const clock = new ManualClock();
     const engine = engineOn(clock);
