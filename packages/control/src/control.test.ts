@@ -1,6 +1,6 @@
 import { afterEach, beforeEach, describe, expect, it } from "vitest";
 import type { SolveOutcome, VerifyOutcome } from "./solver-pool.ts";
-import { arrived, Harness, healthOf, metrics, SECOND, until } from "./testing/harness.ts";
+import { arrived, demand, Harness, healthOf, metrics, post, SECOND, until } from "./testing/harness.ts";
 import { feedEvents, nextEvent } from "./testing/http.ts";
 
 let test: Harness;
@@ -44,6 +44,26 @@ describe("an engine whose replicas are lost", () => {
     expect(test.clock.nowMs() - lostMs).toBeLessThan(SECOND);
     while ((await told()) !== 0);
     await events.return(undefined);
+  });
+});
+
+describe("a control plane that is cut off from every engine", () => {
+  it("plans as if they lived and says so, until a gateway calls one dead", async () => {
+    const url = await test.started();
+    const planned = () => [...(test.solver.seen.at(-1)?.engines.values() ?? [])].map((each) => each.readyReplicas);
+    test.e1Status = 502;
+    test.e2Status = 502;
+    const cutOff = () => test.logger.warnings.some((each) => each.includes("planned as configured: e1, e2"));
+    await test.roundsUntil(async () => (await healthOf(url, "e1")) === "unknown" && cutOff());
+    expect(planned()).toEqual([1, 2]);
+
+    const found = { attempts: 0, faults: 0, failFactor: 1, slowFactor: 1, dead: true, ttftRatio: null, rttMs: null };
+    await post(`${url}/v1/demand`, demand(1, 1, { engines: { e2: found } }));
+    expect(await healthOf(url, "e1")).toBe("dead");
+    // The word of a gateway alone brings a tick.
+    await test.roundsUntil(
+      async () => (await healthOf(url, "e1")) === "dead" && planned().every((ready) => ready === 0),
+    );
   });
 });
 

@@ -175,7 +175,9 @@ export class Control {
 
   async #tick(): Promise<void> {
     if (this.#stopped) return;
-    this.#plannedReady = new Map([...this.engineStates()].map(([id, { readyReplicas }]) => [id, readyReplicas]));
+    const states = this.engineStates();
+    this.#plannedReady = new Map([...states].map(([id, { readyReplicas }]) => [id, readyReplicas]));
+    this.#tellFailOpen([...states.values()].filter((each) => each.failOpen).map((each) => each.id));
     try {
       const result = await tick(this);
       if (result.kind === "published") {
@@ -194,6 +196,17 @@ export class Control {
       this.metrics.publishTotal.inc({ result: "failed" });
       this.#conditions.begins("tick", "thrown", `the tick failed: ${String(error)}`, { err: error });
     }
+  }
+
+  #tellFailOpen(ids: readonly string[]): void {
+    const unreached = ids.join(", ");
+    if (unreached === "") this.#conditions.ends("reach", "engines can be reached again, or gateways call them dead");
+    else
+      this.#conditions.begins(
+        "reach",
+        unreached,
+        `no engine of a model can be reached from here; planned as configured: ${unreached}`,
+      );
   }
 
   /** A series that is not on the page is an alarm: it may not pass for a zero. */

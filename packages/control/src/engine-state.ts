@@ -12,6 +12,8 @@ export interface EngineState {
   readonly adminState: AdminState;
   /** What the plan may count on: 0 where it is dead. */
   readonly readyReplicas: number;
+  /** Taken as alive although it can't be reached from here, since no engine of its model can. */
+  readonly failOpen: boolean;
   /** 0..1, from the gateways' failing factors. */
   readonly severity: number;
   readonly evidence: EngineEvidence;
@@ -55,7 +57,7 @@ export function engineStates(fleet: Fleet, sources: EngineSources): ReadonlyMap<
         ? { kind: "alive", reason: `${verdict.reason} from here, as is every engine of its model: taken as alive` }
         : verdict;
       const adminState = adminStateOf(engine, sources.operator);
-      return [engine.id, engineState(engine, adminState, taken, observation, evidence)];
+      return [engine.id, { ...engineState(engine, adminState, taken, observation, evidence), failOpen }];
     }),
   );
 }
@@ -94,7 +96,7 @@ function engineState(
   verdict: Verdict,
   observation: Observation,
   evidence: EngineEvidence,
-): EngineState {
+): Omit<EngineState, "failOpen"> {
   const { value, state } = observation.signals.readyReplicas;
   // A zero that nobody repeats must not keep an engine out for ever: once stale, the probe alone decides.
   const counted = value !== null && (state === "fresh" || value > 0) ? value : engine.replicas;

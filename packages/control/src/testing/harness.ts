@@ -17,14 +17,15 @@ export class Harness {
   readonly store = new MemoryStore();
   readonly solver = new TestSolver();
   readonly logger = new TestLogger();
-  /** What engine e2 answers to its probe, and adds to its metrics. */
+  /** What the engines answer to their probes, and what e2 adds to its metrics. */
+  e1Status = 200;
   e2Status = 200;
   e2Metrics = "";
   control: RunningControl | undefined;
   #servers: TestServer[] = [];
 
   async start(more: { adminHost?: string; adminToken?: string; adminPort?: number } = {}): Promise<string> {
-    const e1 = await serve((request, response) => respond(request.url, 200, "", response));
+    const e1 = await serve((request, response) => respond(request.url, this.e1Status, "", response));
     const e2 = await serve((request, response) => respond(request.url, this.e2Status, this.e2Metrics, response));
     this.#servers.push(e1, e2);
     this.control = await startControl({
