@@ -18,7 +18,7 @@ export interface PlanOptions extends BuildOptions {
  * of its budget: the same inputs and the same previous publication give the same rings, so inputs that stand still move
  * nothing. Never throws for an input: see `Plan.status`.
  *
- * @param warm state of the solve before; the linear programme has none
+ * @param _warm state of the solve before: the linear programme keeps none
  */
 export function plan(
   inputs: PlanInputs,

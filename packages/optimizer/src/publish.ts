@@ -7,8 +7,6 @@ import {
   type Publication,
   type Reserve,
   type SnapshotCell,
-  type SnapshotClass,
-  type SnapshotEngine,
   type StoredPublication,
 } from "@guidevane/core";
 import type { CurveEvaluator } from "@guidevane/native";
@@ -20,6 +18,7 @@ import type { PlanInputs } from "./plan-types.ts";
 import type { Problem, Solution } from "./problem.ts";
 import { ringCost } from "./ring-cost.ts";
 import { shedPrice } from "./shed.ts";
+import { snapshotClasses, snapshotEngines } from "./snapshot-fleet.ts";
 import { storeProblem } from "./stored-problem.ts";
 
 /** Everything that a solved problem says, as snapshots of every cluster. */
@@ -48,7 +47,7 @@ export function publish(
   const bound = lowerBound(problem, solution.priceMs);
   const facts: Facts = { problem, index, solution, loadWps: cost.loadWps, demandPriceMs: bound.demandPriceMs };
   const marginalMs = marginals(problem.curves, solution.loadWps, curves);
-  const worthMs = worths(facts, curves);
+  const figures = { loadWps: cost.loadWps, priceMs: solution.priceMs, worthMs: worths(facts, curves) };
 
   const certificate = certify(facts, weights, shares, cost.objectiveMs, bound.lowerBoundMs);
   const clusters = new Map<string, ClusterSnapshot>();
@@ -60,8 +59,8 @@ export function publish(
       madeAt: new Date(inputs.wallMs).toISOString(),
       cluster: cluster.name,
       gateways: inputs.gateways.get(cluster.name) ?? 0,
-      engines: snapshotEngines(facts, own, worthMs),
-      classes: snapshotClasses(inputs),
+      engines: snapshotEngines(problem, index, own, figures),
+      classes: snapshotClasses(inputs.fleet),
       cells: own.map((cell) => {
         const { owners, engines } = rings[cell]!;
         return snapshotCell(facts, cell, weights[cell]!, encodeRing(owners, engines.length), marginalMs);
@@ -109,11 +108,6 @@ class PreviousCells {
 
 function engineId(problem: Problem, index: ProblemIndex, arc: number): string {
   return index.engines[problem.arcEngine[arc]!]!.spec.id;
-}
-
-function arcsOf(problem: Problem, cell: number): number[] {
-  const start = problem.arcStart[cell]!;
-  return Array.from({ length: problem.arcStart[cell + 1]! - start }, (_, at) => start + at);
 }
 
 /** Right-hand marginals of φ without the ramp, ms per unit of work. */
@@ -192,7 +186,8 @@ const RESERVES = 8;
 /** Eligible engines of weight zero with spare capacity, by rising reduced cost. */
 function reserves(facts: Facts, cell: number, used: ReadonlySet<number>, priceMs: number): Reserve[] {
   const { problem, index, solution, loadWps } = facts;
-  return arcsOf(problem, cell)
+  const [start, end] = [problem.arcStart[cell]!, problem.arcStart[cell + 1]!];
+  return Array.from({ length: end - start }, (_, at) => start + at)
     .filter((arc) => !used.has(arc))
     .map((arc) => {
       const engine = problem.arcEngine[arc]!;
@@ -233,62 +228,6 @@ function streamLimit(
     streams += (fullRps * expectedMs(facts, cell, arc, LIMIT_UTILISATION)) / 1000;
   }
   return Math.max(LEAST_STREAMS, LIMIT_FACTOR * streams);
-}
-
-function snapshotEngines(facts: Facts, own: readonly number[], worthMs: Float64Array): Record<string, SnapshotEngine> {
-  const { problem, index, solution, loadWps } = facts;
-  const rtts = new Map<number, number>();
-  for (const cell of own)
-    for (const arc of arcsOf(problem, cell)) rtts.set(problem.arcEngine[arc]!, index.arcRttMs[arc]!);
-  const engines: Record<string, SnapshotEngine> = {};
-  for (const [engine, { spec, adminState, plannedFactor, plannedReady }] of index.engines.entries()) {
-    const rttMs = rtts.get(engine);
-    if (rttMs === undefined) continue;
-    const { url, kind, region, models, capabilities, residency, compute, maxContextTokens, replicas, health } = spec;
-    engines[spec.id] = {
-      url,
-      kind,
-      region,
-      models: [...models],
-      capabilities: capabilities === null ? null : [...capabilities],
-      residency,
-      compute,
-      maxContextTokens,
-      replicas,
-      adminState,
-      health,
-      rttMs,
-      plannedFactor,
-      plannedReady,
-      loadWps: loadWps[engine]!,
-      capacityWps: problem.curves.capacityWps[engine]!,
-      priceMs: solution.priceMs[engine]!,
-      worthMs: worthMs[engine]!,
-    };
-  }
-  return engines;
-}
-
-function snapshotClasses({ fleet }: PlanInputs): Record<string, SnapshotClass> {
-  const classes: Record<string, SnapshotClass> = {};
-  for (const spec of fleet.classes.values()) {
-    const { model, priority, work, promptTokens, outputTokens, firstTokenMs, needs } = spec;
-    classes[spec.name] = {
-      model,
-      priority,
-      work,
-      promptTokens,
-      outputTokens,
-      firstTokenMs,
-      needs: {
-        ...needs,
-        capabilities: [...needs.capabilities],
-        residency: [...needs.residency],
-        compute: [...needs.compute],
-      },
-    };
-  }
-  return classes;
 }
 
 /** Cost of the rings' shares against the bound, per request; and the estimate of the mean latency of what is served. */
