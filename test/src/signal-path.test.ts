@@ -87,7 +87,8 @@ describe("an operator who drains an engine", () => {
   async function drain(engine: string, on: boolean): Promise<void> {
     const answer = await fetch(`${control}/v1/engines/${engine}/drain`, {
       method: "POST",
-      headers: { "content-type": "application/json" },
+      // What `curl -d` sends.
+      headers: { "content-type": "application/x-www-form-urlencoded" },
       body: JSON.stringify({ on }),
     });
     expect(answer.ok).toBe(true);
