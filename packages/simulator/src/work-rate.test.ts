@@ -23,10 +23,11 @@ describe("the rate of work", () => {
     expect(rate.at(1000.5).rateWps).toBe(1.5);
   });
 
-  it("does not count the time before the first arrival", () => {
+  it("does not count the time before the first arrival, however few come", () => {
     const rate = new WorkRate(2000);
-    for (let ms = 60_000; ms < 64_000; ms += 100) rate.add(ms, 1);
-    expect(rate.at(64_000).rateWps).toBeCloseTo(10, 9);
+    for (let ms = 60_000; ms < 64_000; ms += 1000) rate.add(ms, 1);
+    // Four in four seconds; counted from 0 it would be four in 64.
+    expect(rate.at(64_000).rateWps).toBeCloseTo(1, 9);
   });
 
   it("knows a steady rate to the error of 64 s of arrivals", () => {
@@ -54,6 +55,18 @@ describe("the rate of work", () => {
       // What 8 s can tell is within three deviations of the truth; before + after halves would be 20 off.
       expect(Math.abs(rate.at(nowMs).rateWps - after)).toBeLessThan(3 * Math.sqrt(Math.max(after, 1) / 8) + 4);
     }
+  });
+
+  it("has gone nine tenths of the way 8 s after a step of 40 %", () => {
+    const estimates = Array.from({ length: 40 }, (_, seed) => {
+      const rate = new WorkRate(2000);
+      const random = seededRandom(seed + 1);
+      const stepMs = feed(rate, random, 50, 0, 120_000);
+      return rate.at(feed(rate, random, 70, stepMs, 8000)).rateWps;
+    });
+    const mean = estimates.reduce((sum, estimate) => sum + estimate, 0) / estimates.length;
+    expect(mean).toBeGreaterThan(68);
+    expect(mean).toBeLessThan(72);
   });
 
   it("takes back the work of a cancelled request", () => {
