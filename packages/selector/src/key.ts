@@ -1,7 +1,7 @@
 import { keylessHash } from "./draw.ts";
 import { FACT } from "./facts.ts";
 import { HEAD, type HeadFacts, OUT, PATH } from "./router.ts";
-import { xxh32 } from "./xxh32.ts";
+import { xxh32Bits } from "./xxh32.ts";
 
 /** Bytes of a chat's system part, and again of its first user message, that are its key. */
 const CHAT_KEY_BYTES = 4096;
@@ -81,8 +81,8 @@ function write(
   seed2: number,
 ): void {
   out[OUT.keySource] = keySource;
-  out[OUT.keyHash] = xxh32(bytes, start, end, seed);
-  out[OUT.keyHash2] = xxh32(bytes, start, end, seed2);
+  out[OUT.keyHash] = xxh32Bits(bytes, start, end, seed);
+  out[OUT.keyHash2] = xxh32Bits(bytes, start, end, seed2);
 }
 
 /** False where there is no message to make a key of. */
@@ -94,15 +94,15 @@ function writeChatKey(source: Uint8Array, facts: Uint32Array, out: Uint32Array, 
   for (let i = 0; i < pieces && left > 0; i++) {
     const start = facts[FACT.pieces + 2 * i]!;
     const end = Math.min(facts[FACT.pieces + 2 * i + 1]!, start + left);
-    hash = xxh32(source, start, end, hash);
-    hash2 = xxh32(source, start, end, hash2);
+    hash = xxh32Bits(source, start, end, hash);
+    hash2 = xxh32Bits(source, start, end, hash2);
     left -= end - start;
   }
   const start = facts[FACT.userStart]!;
   const end = Math.min(facts[FACT.userEnd]!, start + CHAT_KEY_BYTES);
   if (end > start) {
-    hash = xxh32(source, start, end, hash);
-    hash2 = xxh32(source, start, end, hash2);
+    hash = xxh32Bits(source, start, end, hash);
+    hash2 = xxh32Bits(source, start, end, hash2);
   } else if (pieces === 0) {
     return false;
   }

@@ -5,6 +5,11 @@
  * @returns the hash as an unsigned 32-bit integer
  */
 export function xxh32(bytes: Uint8Array, start: number, end: number, seed: number): number {
+  return xxh32Bits(bytes, start, end, seed) >>> 0;
+}
+
+/** The same 32 bits as a signed integer, which V8 passes around without putting it on the heap. */
+export function xxh32Bits(bytes: Uint8Array, start: number, end: number, seed: number): number {
   let at = start;
   let hash: number;
   if (end - start >= 16) {
@@ -27,7 +32,7 @@ export function xxh32(bytes: Uint8Array, start: number, end: number, seed: numbe
   hash = (hash + (end - start)) | 0;
   for (; at + 4 <= end; at += 4) hash = mixWord(hash, word(bytes, at));
   for (; at < end; at++) hash = Math.imul(rotate((hash + Math.imul(bytes[at]!, PRIME5)) | 0, 11), PRIME1);
-  return avalanche(hash);
+  return avalanche(hash) | 0;
 }
 
 /** XXH32 of the four bytes of `value`, little endian: a draw that depends on both words. */
