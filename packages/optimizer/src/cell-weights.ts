@@ -31,8 +31,9 @@ export function cellWeights(
     const flows = solution.flowWps.subarray(start, problem.arcStart[cell + 1]!);
     const served = flows.reduce((sum, flow) => sum + flow, 0);
     if (served <= NOTHING * demand) return { ...fallback(problem, index, cell, previous(cell)), shed: 1 };
-    const used = Array.from(flows, (flow, at) => ({ arc: start + at, weight: flow / served })).filter(
-      ({ weight }) => weight * slots >= HALF_SLOT,
+    const used = worthSlots(
+      Array.from(flows, (flow, at) => ({ arc: start + at, weight: flow / served })),
+      slots,
     );
     const weights = roundFull(
       normalise(used.map(({ weight }) => weight)),
@@ -49,6 +50,17 @@ export function cellWeights(
 const NOTHING = 1e-9;
 const HALF_SLOT = 0.5;
 const FULL = 1 - 1e-6;
+
+/** Those of half a slot or more; where there are so many equal ones that none has it, the first so many as there are slots. */
+function worthSlots<Each extends { arc: number; weight: number }>(
+  all: readonly Each[],
+  slots: number,
+): readonly Each[] {
+  const used = all.filter(({ weight }) => weight * slots >= HALF_SLOT);
+  if (used.length > 0) return used;
+  const largest = all.toSorted((a, b) => b.weight - a.weight || a.arc - b.arc).slice(0, slots);
+  return largest.toSorted((a, b) => a.arc - b.arc);
+}
 
 function isFull(problem: Problem, { loadWps }: Solution, engine: number): boolean {
   return loadWps[engine]! >= problem.curves.capacityWps[engine]! * FULL;

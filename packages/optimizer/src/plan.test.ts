@@ -211,6 +211,15 @@ demandRps: { ${cells} }
     }
   });
 
+  it("plans for more equal engines than a ring has slots", async () => {
+    const ids = Array.from({ length: 150 }, (_, at) => engine(`e${at}`));
+    const fleet = await priorities(ids.join(", "), "a: { high: 1000 }");
+    const publication = planned(inputsOf({ ...fleet, policy: { ...fleet.policy, slots: 64 } }));
+    const cell = cellOf(publication, "a", "high");
+    expect(cell.engines).toHaveLength(64);
+    expect(new Set(Object.values(sharesOf(cell)))).toEqual(new Set([1 / 64]));
+  });
+
   it("routes all of a cell to the only engine", async () => {
     const publication = planned(inputsOf(await priorities(engine("e"), "a: { high: 1 }")));
     expect(sharesOf(cellOf(publication, "a", "high"))).toEqual({ e: 1 });
