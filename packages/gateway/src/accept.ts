@@ -36,6 +36,16 @@ export function accept(request: IncomingMessage): Accepted | ApiError {
       message: `upgrading to ${shown(upgrade)} is not supported`,
       close: true,
     };
+  const coding = request.headers["transfer-encoding"];
+  // What is coded otherwise would reach the engine without the header that says so.
+  if (coding !== undefined && coding.trim().toLowerCase() !== "chunked")
+    return {
+      status: 400,
+      code: "invalid_header",
+      message: `transfer-encoding ${shown(coding)} is not read`,
+      param: "transfer-encoding",
+      close: true,
+    };
   if (!target.startsWith("/"))
     return { status: 400, code: "invalid_request_line", message: "the request target must be a path", close: true };
   const mark = target.indexOf("?");

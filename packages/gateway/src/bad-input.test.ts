@@ -173,6 +173,10 @@ describe("a bad head", () => {
     ["two lengths", `POST ${CHAT} HTTP/1.1\r\nhost: x\r\ncontent-length: 4\r\ncontent-length: 5\r\n\r\nabcd`],
     ["a signed length", `POST ${CHAT} HTTP/1.1\r\nhost: x\r\ncontent-length: +4\r\n\r\nabcd`],
     ["a chunk of no size", `POST ${CHAT} HTTP/1.1\r\nhost: x\r\ntransfer-encoding: chunked\r\n\r\nzz\r\n\r\n`],
+    [
+      "a transfer coding beyond chunks",
+      `POST ${CHAT} HTTP/1.1\r\nhost: x\r\ntransfer-encoding: gzip, chunked\r\n\r\n0\r\n\r\n`,
+    ],
     ["no HTTP", "hello\r\n\r\n"],
   ])("with %s is answered 400 and closed", async (_what, bytes) => {
     const { engine, client } = await start();

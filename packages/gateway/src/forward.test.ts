@@ -5,7 +5,7 @@ import { afterEach, describe, expect, it } from "vitest";
 import { fleetOf } from "./testing/fleet.ts";
 import { headerIn } from "./testing/raw-client.ts";
 import { chunked, type EngineRequestSeen, jsonAnswer, LAST_CHUNK, STREAM_HEAD } from "./testing/scripted-engine.ts";
-import { CHAT, createSetup, metric, PLAIN_BODY, STREAM_BODY } from "./testing/setup.ts";
+import { CHAT, createSetup, eventually, metric, PLAIN_BODY, STREAM_BODY } from "./testing/setup.ts";
 
 const setup = createSetup(afterEach);
 
@@ -78,6 +78,23 @@ describe("forwarding", () => {
     const chunks = client.received.toString("latin1").match(/\r\n[0-9a-f]+\r\n/g) ?? [];
     // 51 chunks came in one segment; they leave as one, or a few where the segment was cut.
     expect(chunks.length).toBeLessThan(10);
+  });
+
+  it("has no queue of its own: an engine has all requests at once, and none is left behind", async () => {
+    const held: EngineRequestSeen[] = [];
+    const engine = await setup.engine((request) => void held.push(request));
+    const gateway = await setup.before({ a: engine });
+    const clients = await Promise.all(Array.from({ length: 200 }, () => setup.client(gateway)));
+    for (const [i, client] of clients.entries())
+      client.post(CHAT, `{"model":"m","messages":[{"role":"user","content":"${i}"}]}`);
+    await eventually(() => held.length === 200);
+    expect(engine.connections).toBe(200);
+    await eventually(async () => (await metric(gateway, 'guidevane_in_flight{engine="a"}')) === 200);
+    // Each gets its own answer back: what it asked.
+    for (const { socket, body } of held) socket.write(jsonAnswer(body.toString()));
+    for (const [i, client] of clients.entries())
+      expect((await client.answer()).body.toString()).toContain(`"content":"${i}"`);
+    await eventually(async () => (await metric(gateway, 'guidevane_in_flight{engine="a"}')) === 0);
   });
 
   it("asks an engine for no more while its client reads nothing", async () => {
@@ -281,7 +298,8 @@ describe("headers", () => {
 
   it("name the session: the same one goes to the same engine, by the first header that has text", async () => {
     const [a, b] = [await setup.engine(good), await setup.engine(good)];
-    const client = await setup.client(await setup.before({ a, b }));
+    const gateway = await setup.before({ a, b }, "gateway: { sessionHeaders: [X-Session-Id, x-smg-routing-key] }");
+    const client = await setup.client(gateway);
     const seen = new Set<string>();
     for (let i = 0; i < 10; i++) {
       client.post(CHAT, `{"model":"m","messages":[{"role":"user","content":"${i}"}]}`, {

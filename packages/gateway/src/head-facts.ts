@@ -11,7 +11,7 @@ export interface RequestHead {
 }
 
 export interface HeadRules {
-  /** In order of precedence, lower case. */
+  /** In order of precedence. */
   readonly sessionHeaders: readonly string[];
   /** Whether `x-guidevane-class`, `-residency` and `-tenant` are believed. */
   readonly trustHeaders: boolean;
@@ -22,7 +22,7 @@ export function readHead(raw: readonly string[], pathId: number, rules: HeadRule
   const trusted = (name: string): string | null => (rules.trustHeaders ? joined(raw, name) : null);
   let session: string | null = null;
   for (const name of rules.sessionHeaders) {
-    session = joined(raw, name);
+    session = joined(raw, name.toLowerCase());
     if (session !== null) break;
   }
   const tenant = trusted("x-guidevane-tenant");
