@@ -3,9 +3,13 @@ import { ADMIN_STATES, CAPABILITIES, ENGINE_KINDS } from "./words.ts";
 
 /** The fleet file as written (YAML), before defaults that need more than one key. Units are in the names. */
 
+// A name of digits alone would lose its place: JavaScript objects list such keys first, and the order of classes counts.
 const name = z
   .string()
-  .regex(/^[A-Za-z0-9][A-Za-z0-9._-]{0,62}$/, "a name is 1–63 of A–Z a–z 0–9 . _ -, and starts with a letter or digit");
+  .regex(
+    /^(?![0-9]+$)[A-Za-z0-9][A-Za-z0-9._-]{0,62}$/,
+    "a name is 1–63 of A–Z a–z 0–9 . _ -, starts with a letter or digit, and is not digits alone",
+  );
 const text = z.string().min(1);
 const positive = z.number().positive().finite();
 const notNegative = z.number().nonnegative().finite();

@@ -229,7 +229,7 @@ describe("a bad fleet file is refused with one problem, naming path and value", 
     [
       "a URL with a password in it",
       whole.replace("http://10.1.0.4:8000/", "http://user:secret@10.1.0.4:8000/"),
-      { code: "invalid_value", path: "engines.use1-a.url" },
+      { code: "invalid_value", path: "engines.use1-a.url", value: '"http://***@10.1.0.4:8000/"' },
     ],
     [
       "two kinds of credentials",
@@ -247,6 +247,7 @@ describe("a bad fleet file is refused with one problem, naming path and value", 
       whole.replace("file: rtt.csv", "file: missing.csv"),
       { code: "unreadable_file", path: "network.file", value: '"missing.csv"' },
     ],
+    ["a name of digits alone", whole.replace("{ chat: 90 }", "{ 90: 90 }"), { code: "invalid_value" }],
     ["a name with a space", whole.replace("  usw2-a:", '  "us w2":'), { code: "invalid_value", path: "engines.us w2" }],
     [
       "an anchor",

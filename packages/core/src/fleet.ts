@@ -216,7 +216,8 @@ function buildEngine(
       problem(
         "invalid_value",
         `engines.${id}.url`,
-        raw.url,
+        // What is wrong here may be a password, and messages end in logs.
+        raw.url.replace(/\/\/[^/@]*@/, "//***@").replace(/\?.*$/s, "?***"),
         "must have no user, password, query or fragment; use `auth`",
       ),
     );
