@@ -13,7 +13,11 @@ export default defineConfig({
     projects: [
       {
         extends: true,
-        test: { name: "packages", include: ["packages/*/src/**/*.test.ts", "native/src/**/*.test.ts"] },
+        test: {
+          name: "packages",
+          include: ["packages/*/src/**/*.test.ts", "native/src/**/*.test.ts"],
+          sequence: { groupOrder: 0 },
+        },
       },
       { extends: true, test: { name: "bench", include: ["bench/src/**/*.test.ts"], sequence: { groupOrder: 1 } } },
       {

@@ -190,9 +190,9 @@ function reasonAgainst(
   return mayImport.includes(name.slice("@guidevane/".length)) ? null : `${specifier} is not allowed by the table`;
 }
 
-/** A test may read captures that lie beside the packages, or beside the repository; never another package's files. */
+/** A test may read what lies elsewhere, such as captures or the twin's source in Rust; it runs only its own package's code. */
 function isCode(path: string): boolean {
-  return /^(packages|native|bench|test)\//.test(path) || /\.[cm]?[jt]s$/.test(path);
+  return /\.[cm]?[jt]s$/.test(path);
 }
 
 function ownImports(file: string): string[] {
