@@ -38,6 +38,51 @@ export interface NativeBinding {
   attachRouter(tableId: number, engines: Uint32Array, inFlight: Uint32Array): RouteFunction | null;
   /** How many tables this process holds. */
   tablesHeld(): number;
+  /**
+   * The twin of the optimizer's `solveSimplex`; `native/crates/addon/src/solve.rs` says what the columns hold. Runs until
+   * it is done: call it in a worker. A word of `cancel` (over a SharedArrayBuffer) other than 0 ends it within 64 pivots.
+   */
+  solveSimplex(
+    demandWps: Float64Array,
+    arcStart: Uint32Array,
+    arcEngine: Uint32Array,
+    arcCostMs: Float64Array,
+    capacityWps: Float64Array,
+    knotStart: Uint32Array,
+    knotRho: Float64Array,
+    knotMs: Float64Array,
+    shedMs: Float64Array,
+    numbers: Float64Array,
+    reference: Float64Array,
+    moveMs: Float64Array,
+    warmParent: Int32Array,
+    warmPrice: Float64Array,
+    warmPart: Float64Array,
+    warmLoad: Float64Array,
+    warmHeldCell: Uint32Array,
+    warmHeldEngine: Uint32Array,
+    cancel: Uint32Array,
+  ): SimplexResult;
+}
+
+export interface SimplexResult {
+  /** 0 solved, 1 pivot limit, 2 stopped by the deadline or the cancel word, 3 no stage left. */
+  readonly ending: number;
+  readonly flowWps: Float64Array;
+  readonly shedWps: Float64Array;
+  readonly loadWps: Float64Array;
+  readonly priceMs: Float64Array;
+  readonly objectiveMs: number;
+  readonly lowerBoundMs: number;
+  readonly pivots: number;
+  readonly gapHistory: Float64Array;
+  readonly stages: number;
+  readonly warmParent: Int32Array;
+  readonly warmPrice: Float64Array;
+  readonly warmPart: Float64Array;
+  readonly warmLoad: Float64Array;
+  readonly warmHeldCell: Uint32Array;
+  readonly warmHeldEngine: Uint32Array;
 }
 
 /**
@@ -53,4 +98,4 @@ export interface RouteFunction {
 }
 
 /** Rises with `native/crates/addon/src/cold.rs` when a name, an argument or a meaning changes. */
-export const ABI = 2;
+export const ABI = 3;

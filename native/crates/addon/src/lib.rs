@@ -9,4 +9,5 @@ compile_error!("a panic must unwind, else it ends the whole process: build with 
 
 mod cold;
 mod raw;
+mod solve;
 mod tables;

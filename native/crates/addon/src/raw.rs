@@ -38,7 +38,7 @@ impl SharedWords {
         self.length
     }
 
-    fn get(&self, index: usize) -> Option<u32> {
+    pub fn get(&self, index: usize) -> Option<u32> {
         if index >= self.length {
             return None;
         }

@@ -13,6 +13,7 @@ pub mod pick;
 pub mod route;
 pub mod scan;
 pub mod seam;
+pub mod simplex;
 pub mod state;
 pub mod table;
 pub mod xxh32;

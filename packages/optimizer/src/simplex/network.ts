@@ -165,7 +165,7 @@ function quantaPerUnit(problem: Problem): number {
 }
 
 function churnArcs(problem: Problem, scale: number): ChurnArcs | null {
-  if (problem.churn === undefined) return null;
+  if (problem.churn === undefined || problem.arcEngine.length === 0) return null;
   const { referenceWps, moveMs } = problem.churn;
   const reference = new Float64Array(referenceWps.length);
   const referenceExact = new Float64Array(referenceWps.length);

@@ -47,7 +47,7 @@ export function solveSimplex(problem: Problem, options: SimplexOptions = {}): Si
   if (wrong !== null) return refused(problem, wrong);
   const { targetGap = 1e-9, poll = () => false, warm } = options;
   const network = createNetwork(problem);
-  const pivotLimit = options.pivotLimit ?? Math.max(1000, 60 * network.root);
+  const pivotLimit = options.pivotLimit ?? defaultPivotLimit(problem);
   const equaliser = createEqualiser(network);
   const pricing = createPricing(network);
   let eta = COLD_ETA;
@@ -74,13 +74,13 @@ export function solveSimplex(problem: Problem, options: SimplexOptions = {}): Si
     best = bound;
     keepPrices(network, prices);
   };
-  if (warm !== undefined && close()) {
+  if (close()) {
     status = "solved";
     gapHistory.push(gap());
   }
   while (status !== "solved") {
     if (stages === MOST_STAGES) {
-      message = `gap ${gap().toExponential(1)} after ${stages} stages`;
+      message = endMessage("stages", pricing.pivots, gap());
       break;
     }
     regrid(network, grid, eta);
@@ -96,8 +96,11 @@ export function solveSimplex(problem: Problem, options: SimplexOptions = {}): Si
     certify();
     gapHistory.push(gap());
     if (close()) status = "solved";
-    else if (!finished || poll()) {
-      message = pricing.pivots >= pivotLimit ? `stopped at ${pivotLimit} pivots` : "stopped at the deadline";
+    else if (pricing.pivots >= pivotLimit) {
+      message = endMessage("pivots", pricing.pivots, gap());
+      break;
+    } else if (!finished || poll()) {
+      message = endMessage("stopped", pricing.pivots, gap());
       break;
     }
     eta /= 4;
@@ -115,8 +118,22 @@ export function solveSimplex(problem: Problem, options: SimplexOptions = {}): Si
   };
 }
 
+/** Far above what any fleet needs (20 to 30 per node from nothing), so that only a mistake ends there. */
+export function defaultPivotLimit(problem: Problem): number {
+  return Math.max(1000, 60 * (problem.demandWps.length + problem.curves.capacityWps.length));
+}
+
+export function endMessage(why: "pivots" | "stages" | "stopped", pivots: number, gap: number): string {
+  const ended = {
+    pivots: "reached the pivot limit",
+    stages: "reached the last stage",
+    stopped: "stopped at the deadline",
+  }[why];
+  return `${ended} after ${pivots} pivots with a gap of ${gap.toExponential(1)}`;
+}
+
 /** What the churn columns have wrong; the others are `checkProblem`'s. */
-function checkChurn({ churn, arcEngine }: Problem): { status: Solution["status"]; message: string } | null {
+export function checkChurn({ churn, arcEngine }: Problem): { status: Solution["status"]; message: string } | null {
   if (churn === undefined) return null;
   for (const name of ["referenceWps", "moveMs"] as const) {
     const column = churn[name];
@@ -154,7 +171,7 @@ function totalOf(column: Float64Array): number {
   return total;
 }
 
-function refused(
+export function refused(
   problem: Problem,
   { status, message }: { status: Solution["status"]; message: string },
 ): SimplexSolution {

@@ -1,0 +1,349 @@
+//! The network simplex on adaptive cost segments, finished by exact equalisation.
+//!
+//! ```text
+//! minimise    Σ_ke c_ke·z_ke + Σ_e φ_e(y_e) + Σ_k P_k(s_k) + Σ_ke m_ke·(z_ke − ẑ_ke)⁺
+//! subject to  Σ_e z_ke + s_k = d_k,   y_e = Σ_k z_ke ≤ U_e,   z, s ≥ 0
+//! ```
+//!
+//! A stage cuts every engine's cost into segments around its present load, finest step η·U, solves that piecewise-linear
+//! network to ε, then lets go of the segments: with the arcs of the tree fixed, every component is brought to its exact
+//! optimum. Then the certificate; the next stage is four times finer.
+//!
+//! The twin of `packages/optimizer/src/simplex/`: the same operations in the same order, hence the same pivots and, to
+//! the last bit, the same flows.
+
+// A node or arc is a number that indexes a dozen columns; an iterator over one of them would hide that.
+#![allow(clippy::needless_range_loop)]
+
+mod certificate;
+mod crash;
+mod equalise;
+mod extract;
+mod grid;
+mod level;
+mod network;
+mod pivot;
+mod pricing;
+mod tree;
+mod warm;
+
+pub use extract::Flows;
+pub use warm::{Kept, Warm};
+
+use self::equalise::Equaliser;
+use self::grid::Grid;
+use self::level::PRICE_TOLERANCE;
+use self::network::Network;
+use self::pricing::Pricing;
+use self::tree::SINK;
+use crate::curve::CurveSet;
+
+/// The columns of `Problem` in `packages/optimizer/src/problem.ts`, which says what each is.
+#[derive(Clone, Copy, Debug)]
+pub struct Problem<'a> {
+    pub demand_wps: &'a [f64],
+    pub arc_start: &'a [u32],
+    pub arc_engine: &'a [u32],
+    pub arc_cost_ms: &'a [f64],
+    pub curves: CurveSet<'a>,
+    pub shed_ms: &'a [f64],
+    pub shed_step_ms: f64,
+    pub shed_steps: u32,
+    /// ẑ, work units/s, and m, ms per unit of work, per arc.
+    pub churn: Option<(&'a [f64], &'a [f64])>,
+}
+
+/// When to stop short of the target.
+pub struct Limits<'a> {
+    /// Pivots in all, over all stages.
+    pub pivot_limit: u64,
+    /// True = stop now. Asked every 64 pivots and between stages.
+    pub poll: &'a mut dyn FnMut() -> bool,
+}
+
+/// How a solve ended. Both kinds carry feasible flows.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub enum Ending {
+    Solved,
+    /// The pivot limit.
+    Pivots,
+    /// `poll` said so.
+    Stopped,
+    /// The last stage that makes sense has been done.
+    Stages,
+}
+
+#[derive(Debug)]
+pub struct Outcome {
+    pub ending: Ending,
+    pub flows: Flows,
+    /// w, ms per unit of work, per engine: the prices that make the bound.
+    pub price_ms: Vec<f64>,
+    pub lower_bound_ms: f64,
+    pub kept: Kept,
+    pub pivots: u64,
+    pub stages: u32,
+    /// Relative gap after each stage.
+    pub gap_history: Vec<f64>,
+}
+
+const COLD_ETA: f64 = 1.0 / 32.0;
+const WARM_ETA: f64 = 1.0 / 128.0;
+const MOST_STAGES: u32 = 12;
+/// Part of the target that pricing may leave: a reduced cost of −ε on every unit of demand.
+const PRICING_PART: f64 = 0.15;
+
+impl Problem<'_> {
+    /// Whether every later index lies inside its column and every number is finite and not negative: what [`solve`]
+    /// relies on. Convexity is checked by the caller; without it the answer is feasible, but the bound does not hold.
+    pub fn check(&self) -> Result<(), &'static str> {
+        let cells = self.demand_wps.len();
+        self.curves.check().map_err(|bad| bad.0)?;
+        if self.arc_start.len() != cells + 1 {
+            return Err("arcStart needs one entry more than demandWps");
+        }
+        if self.arc_cost_ms.len() != self.arc_engine.len() {
+            return Err("arcCostMs and arcEngine need the same length");
+        }
+        if self.shed_ms.len() != cells {
+            return Err("shedMs and demandWps need the same length");
+        }
+        if self.arc_start.windows(2).any(|pair| pair[0] > pair[1])
+            || self.arc_start[0] != 0
+            || self.arc_start[cells] as usize != self.arc_engine.len()
+        {
+            return Err("arcStart must rise from 0 to the number of arcs");
+        }
+        let engines = self.curves.capacity_wps.len();
+        if self.arc_engine.iter().any(|&engine| engine as usize >= engines) {
+            return Err("arcEngine names an engine past the last");
+        }
+        if self.arc_engine.len() + cells + engines >= SINK as usize {
+            return Err("more arcs than 32 bits number");
+        }
+        let scalars = [self.curves.headroom, self.curves.headroom_ms, self.shed_step_ms];
+        let mut columns = vec![
+            self.demand_wps,
+            self.arc_cost_ms,
+            self.shed_ms,
+            self.curves.capacity_wps,
+            self.curves.knot_rho,
+            self.curves.knot_ms,
+            &scalars,
+        ];
+        if let Some((reference, price)) = self.churn {
+            if reference.len() != self.arc_engine.len() || price.len() != self.arc_engine.len() {
+                return Err("the columns of churn need one entry per arc");
+            }
+            columns.extend([reference, price]);
+        }
+        if columns.iter().any(|column| column.iter().any(|value| !(0.0..f64::INFINITY).contains(value))) {
+            return Err("every number must be finite and not negative");
+        }
+        Ok(())
+    }
+}
+
+/// Solves to a relative gap of `target_gap`. The problem must have passed [`Problem::check`].
+pub fn solve(problem: &Problem, target_gap: f64, limits: &mut Limits, warm: Option<&Warm>) -> Outcome {
+    let mut network = Network::new(problem);
+    let network = &mut network;
+    let mut equaliser = Equaliser::new(network);
+    let mut pricing = Pricing::new(network);
+    let mut eta = COLD_ETA;
+    if warm.is_some_and(|warm| warm::plant(network, warm)) {
+        eta = WARM_ETA;
+        equaliser.run(network);
+    } else {
+        crash::crash(network, &mut equaliser);
+    }
+    let mut grid = Grid::new(network);
+
+    let mut demand = 0.0;
+    for value in problem.demand_wps {
+        demand += value;
+    }
+    let mut bound = Bound { best: f64::NEG_INFINITY, price: vec![0.0; network.engines] };
+    bound.certify(network);
+    let mut cost = certificate::objective(network);
+    let mut stages = 0;
+    let mut gap_history = Vec::new();
+    let close = |cost: f64, best: f64| cost - best <= target_gap * best.abs() + 1e-12 * demand;
+    let gap = |cost: f64, best: f64| (cost - best) / best.abs().max(f64::from_bits(1));
+    let mut ending = None;
+    if close(cost, bound.best) {
+        ending = Some(Ending::Solved);
+        gap_history.push(gap(cost, bound.best));
+    }
+    let ending = loop {
+        if let Some(ending) = ending {
+            break ending;
+        }
+        if stages == MOST_STAGES {
+            break Ending::Stages;
+        }
+        grid.regrid(network, eta);
+        let mean = if demand > 0.0 { cost / demand } else { 0.0 };
+        // The pricing's share of the target, but never within the rounding of the prices.
+        let epsilon = (PRICING_PART * target_gap * mean).max(PRICE_TOLERANCE * network.top_price).max(1e-12);
+        let finished = pricing.run(network, &mut grid, epsilon, limits);
+        take_sinks(network, &grid);
+        // Both sets of prices bound: those of the segments (right to within η everywhere) and the equalised ones (exact,
+        // but a component that was cut off may have left the others' prices behind).
+        bound.certify(network);
+        if finished {
+            equaliser.run(network);
+        }
+        stages += 1;
+        cost = certificate::objective(network);
+        bound.certify(network);
+        gap_history.push(gap(cost, bound.best));
+        if close(cost, bound.best) {
+            ending = Some(Ending::Solved);
+        } else if pricing.pivots >= limits.pivot_limit {
+            ending = Some(Ending::Pivots);
+        } else if !finished || (limits.poll)() {
+            ending = Some(Ending::Stopped);
+        }
+        eta /= 4.0;
+    };
+    Outcome {
+        ending,
+        flows: extract::extract(network),
+        price_ms: bound.price,
+        lower_bound_ms: bound.best,
+        kept: warm::keep(network),
+        pivots: pricing.pivots,
+        stages,
+        gap_history,
+    }
+}
+
+/// The best bound so far, ms per second, and the engine prices that it was made from.
+struct Bound {
+    best: f64,
+    price: Vec<f64>,
+}
+
+impl Bound {
+    fn certify(&mut self, network: &Network) {
+        let bound = certificate::lower_bound(network);
+        if bound <= self.best {
+            return;
+        }
+        self.best = bound;
+        let base = network.price[network.root];
+        for (out, price) in self.price.iter_mut().zip(&network.price[network.cells..network.root]) {
+            *out = (price - base).max(0.0);
+        }
+    }
+}
+
+/// Sink flows as the simplex left them.
+fn take_sinks(network: &mut Network, grid: &Grid) {
+    for node in 0..network.root {
+        network.sink[node] =
+            if network.tree.arc[node] == SINK { network.tree.flow[node] } else { grid.from[grid.at[node] as usize] };
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    fn solve_columns(problem: &Problem, warm: Option<&Warm>) -> Outcome {
+        problem.check().expect("the columns fit together");
+        let mut poll = || false;
+        solve(problem, 1e-9, &mut Limits { pivot_limit: 10_000, poll: &mut poll }, warm)
+    }
+
+    fn near(values: &[f64], wanted: &[f64]) {
+        assert_eq!(values.len(), wanted.len());
+        for (value, want) in values.iter().zip(wanted) {
+            assert!((value - want).abs() <= 1e-8 * want.abs().max(1.0), "{values:?}, not {wanted:?}");
+        }
+    }
+
+    const STRAIGHT: CurveSet<'static> = CurveSet {
+        capacity_wps: &[100.0, 100.0],
+        knot_start: &[0, 2, 4],
+        knot_rho: &[0.0, 1.0, 0.0, 1.0],
+        knot_ms: &[0.0, 400.0, 0.0, 400.0],
+        headroom: 0.0,
+        headroom_ms: 0.0,
+    };
+
+    const ONE_CELL: Problem<'static> = Problem {
+        demand_wps: &[80.0],
+        arc_start: &[0, 2],
+        arc_engine: &[0, 1],
+        arc_cost_ms: &[0.0, 60.0],
+        curves: STRAIGHT,
+        shed_ms: &[60_000.0],
+        shed_step_ms: 0.0,
+        shed_steps: 0,
+        churn: None,
+    };
+
+    #[test]
+    fn splits_over_a_near_and_a_far_engine() {
+        let outcome = solve_columns(&ONE_CELL, None);
+        assert_eq!(outcome.ending, Ending::Solved);
+        near(&outcome.flows.load_wps, &[43.75, 36.25]);
+        near(&outcome.price_ms, &[350.0, 290.0]);
+        near(&[outcome.flows.objective_ms, outcome.lower_bound_ms], &[15_087.5, 15_087.5]);
+    }
+
+    #[test]
+    fn starts_from_the_last_tree_without_a_pivot() {
+        let kept = solve_columns(&ONE_CELL, None).kept;
+        let warm = Warm {
+            parent: &kept.parent,
+            price: &kept.price,
+            part: &kept.part,
+            load: &kept.load,
+            held_cell: &kept.held_cell,
+            held_engine: &kept.held_engine,
+        };
+        let outcome = solve_columns(&Problem { demand_wps: &[100.0], ..ONE_CELL }, Some(&warm));
+        assert_eq!(outcome.pivots, 0);
+        near(&outcome.flows.load_wps, &[53.75, 46.25]);
+    }
+
+    #[test]
+    fn moves_against_a_churn_price_only_as_far_as_the_gain_exceeds_it() {
+        for (price, wanted) in [(80.0, [55.0, 45.0]), (200.0, [60.0, 40.0])] {
+            let outcome = solve_columns(
+                &Problem {
+                    demand_wps: &[100.0],
+                    arc_cost_ms: &[0.0, 0.0],
+                    churn: Some((&[60.0, 40.0], &[price, price])),
+                    ..ONE_CELL
+                },
+                None,
+            );
+            near(&outcome.flows.flow_wps, &wanted);
+        }
+    }
+
+    #[test]
+    fn sheds_what_no_capacity_takes() {
+        let outcome = solve_columns(&Problem { demand_wps: &[230.0], ..ONE_CELL }, None);
+        near(&outcome.flows.shed_wps, &[30.0]);
+        near(&outcome.flows.load_wps, &[100.0, 100.0]);
+    }
+
+    #[test]
+    fn refuses_columns_that_do_not_fit() {
+        for bad in [
+            Problem { demand_wps: &[f64::NAN], ..ONE_CELL },
+            Problem { demand_wps: &[80.0, 1.0], ..ONE_CELL },
+            Problem { arc_engine: &[0, 2], ..ONE_CELL },
+            Problem { arc_start: &[0, 3], ..ONE_CELL },
+            Problem { arc_cost_ms: &[0.0, f64::INFINITY], ..ONE_CELL },
+            Problem { churn: Some((&[1.0], &[1.0])), ..ONE_CELL },
+        ] {
+            assert!(bad.check().is_err());
+        }
+    }
+}
