@@ -1,5 +1,6 @@
 import { type ChildProcess, fork } from "node:child_process";
 import { fileURLToPath } from "node:url";
+import { CommandFailure } from "./exit-code.ts";
 import type { ChildMessage } from "./process-life.ts";
 
 export interface Child {
@@ -35,6 +36,8 @@ export class ChildGroup {
     env: NodeJS.ProcessEnv,
     onLine?: (line: string) => void,
   ): Child {
+    // Work that had not heard of the end yet must not leave a child behind it.
+    if (this.#stopping) throw new CommandFailure(`${name} is not started: everything is being ended`);
     const program = fileURLToPath(
       new URL(import.meta.url.endsWith(".ts") ? "./main.ts" : "./main.js", import.meta.url),
     );
@@ -42,7 +45,10 @@ export class ChildGroup {
     if (onLine !== undefined) readLines(started, onLine);
     const ended = new Promise<void>((resolve) => {
       started.once("exit", (code, signal) => {
-        if (!this.#stopping) this.#break(`${name} ended by itself (${signal ?? `exit code ${code}`})`);
+        const why = `${name} ended by itself (${signal ?? `exit code ${code}`})`;
+        // A terminal's Ctrl-C also ends a child that has not come to ignoring it; then this process has it too.
+        if (signal === "SIGINT") setTimeout(() => this.#break(why), INTERRUPT_MS).unref();
+        else this.#break(why);
         resolve();
       });
       started.once("error", (error) => {
@@ -71,6 +77,8 @@ export class ChildGroup {
     clearTimeout(deadline);
   }
 }
+
+const INTERRUPT_MS = 1000;
 
 async function end(children: readonly Child[]): Promise<void> {
   for (const child of children) child.process.kill("SIGTERM");

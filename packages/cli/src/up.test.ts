@@ -142,11 +142,16 @@ describe.skipIf(process.platform === "win32")("guidevane up (needs process group
     expect(existsSync(folder)).toBe(false);
   });
 
-  it("drives nothing with --demand none, and shows the plan", async () => {
-    const up = await startUp("--demand", "none");
-    const text = await up.until("Ctrl-C ends it.");
+  it("drives nothing with --demand none, and shows the plan, as JSON if asked", async () => {
+    const up = await startUp("--demand", "none", "--json");
+    const shown = JSON.parse(await up.until("}\n"));
     expect(groupOf(up)).toHaveLength(6);
-    expect(text).toContain("nothing is driven");
+    expect(shown).toMatchObject({ measuredMs: null, answered: 0, gateways: { a: `http://127.0.0.1:${up.port}` } });
+    expect(shown.nearestOnly.overloaded).toMatchObject([{ engine: "engine-b" }]);
+    const b = shown.cells.find((cell: { cluster: string }) => cell.cluster === "b");
+    // Planned from the fleet file's demand: 30.46 of 120 go to engine-c.
+    expect(b.engines["engine-c"]).toMatchObject({ share: null });
+    expect(Math.abs(b.engines["engine-c"].weight - 30.4667 / 120)).toBeLessThan(0.01);
     process.kill(up.process.pid!, "SIGTERM");
     expect((await up.ended).code).toBe(0);
     expect(groupOf(up)).toEqual([]);
