@@ -9,26 +9,27 @@ beforeEach(() => {
 });
 afterEach(() => test.close());
 
+/** An hour between ticks: one that comes within a test was not waited for. */
+const RARE_TICKS = "policy: { tickMs: 3600000 }";
+
 describe("an engine that is lost", () => {
   it("is planned without at once, and with again at once after its return", async () => {
+    test.fleetMore = RARE_TICKS;
     const url = await test.started();
     const plannedReady = () => test.solver.seen.at(-1)?.engines.get("e2")?.readyReplicas;
     test.e2Status = 503;
     await test.roundsUntil(async () => (await healthOf(url, "e2")) === "dead");
-    const lostMs = test.clock.nowMs();
     await test.roundsUntil(async () => (await healthOf(url, "e2")) === "dead" && plannedReady() === 0);
-    expect(test.clock.nowMs() - lostMs).toBeLessThan(SECOND);
 
     test.e2Status = 200;
     await test.roundsUntil(async () => (await healthOf(url, "e2")) === "ready");
-    const backMs = test.clock.nowMs();
     await test.roundsUntil(async () => (await healthOf(url, "e2")) === "ready" && plannedReady() === 2);
-    expect(test.clock.nowMs() - backMs).toBeLessThan(SECOND);
   });
 });
 
 describe("an engine whose replicas are lost", () => {
   it("is told to the gateways, planned with at once, and out at none", async () => {
+    test.fleetMore = RARE_TICKS;
     test.e2Metrics = "guidevane_emulator_ready_replicas 2\n";
     const url = await test.started();
     const events = feedEvents((await fetch(`${url}/v1/feed?cluster=west`)).body!);
@@ -39,9 +40,7 @@ describe("an engine whose replicas are lost", () => {
 
     test.e2Metrics = "guidevane_emulator_ready_replicas 0\n";
     await test.roundsUntil(async () => (await healthOf(url, "e2")) === "not-ready");
-    const lostMs = test.clock.nowMs();
     await test.roundsUntil(async () => (await healthOf(url, "e2")) === "not-ready" && planned() === 0);
-    expect(test.clock.nowMs() - lostMs).toBeLessThan(SECOND);
     while ((await told()) !== 0);
     await events.return(undefined);
   });

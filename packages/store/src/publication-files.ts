@@ -87,10 +87,29 @@ async function readBlob(directory: string, name: string, expected: string): Prom
   return (await unzip(bytes)).toString();
 }
 
-/** @throws GuidevaneError `store_conflict` when the version stands already */
+/** @throws GuidevaneError `store_conflict` when another writer has published the version */
 export async function writePublication(directory: string, publication: StoredPublication, mark: string): Promise<void> {
-  const { version, epoch } = publication;
+  const { version } = publication;
   const folder = `${version}-${mark}`;
+  try {
+    await writeFolder(directory, folder, publication);
+    await link(join(directory, folder, MANIFEST), join(directory, manifestName(version)));
+  } catch (error) {
+    // Over a network a link may be made and its answer lost: the repeated call then finds it there.
+    if ((await folderOf(directory, version)) === folder) return;
+    await rm(join(directory, folder), { recursive: true, force: true });
+    // The link says so itself; a writer that is far behind finds its folder pruned before it comes to that.
+    if ((await listVersions(directory)).some((stands) => stands >= version))
+      throw new GuidevaneError("store_conflict", `version ${version} was published by another writer`, {
+        cause: error,
+      });
+    throw error;
+  }
+  await syncFolder(directory);
+}
+
+/** All that makes a publication but its presence, flushed to the disk. */
+async function writeFolder(directory: string, folder: string, publication: StoredPublication): Promise<void> {
   await makeFolder(directory);
   await makeFolder(join(directory, folder));
   const write = async (name: string, data: unknown) => {
@@ -104,23 +123,14 @@ export async function writePublication(directory: string, publication: StoredPub
   }
   // undefined has no JSON, and a blob must have some.
   const problem = await write("problem", publication.problem ?? null);
+  const { version, epoch } = publication;
   const manifest: Manifest = { format: 1, version, epoch, folder, clusters, problem };
-  const written = join(directory, folder, "manifest.json");
-  await writeSynced(written, seal(manifest));
+  await writeSynced(join(directory, folder, MANIFEST), seal(manifest));
   await syncFolder(join(directory, folder));
   await syncFolder(directory);
-  try {
-    await link(written, join(directory, manifestName(version)));
-  } catch (error) {
-    await rm(join(directory, folder), { recursive: true, force: true });
-    if (isCode(error, "EEXIST"))
-      throw new GuidevaneError("store_conflict", `version ${version} was published by another writer`, {
-        cause: error,
-      });
-    throw error;
-  }
-  await syncFolder(directory);
 }
+
+const MANIFEST = "manifest.json";
 
 /** Removes all but the newest `keep` versions, and folders that a killed writer left. */
 export async function prune(directory: string, keep: number): Promise<void> {
@@ -134,8 +144,8 @@ export async function prune(directory: string, keep: number): Promise<void> {
   }
   for (const name of await namesIn(directory)) {
     const version = /^(\d+)-[0-9a-f-]+$/.exec(name)?.[1];
-    // A folder above the newest version may be another writer's, still being filled.
-    if (version !== undefined && Number(version) <= newest && !kept.has(name))
+    // One of the newest version or above may be another writer's, still being filled.
+    if (version !== undefined && Number(version) < newest && !kept.has(name))
       await rm(join(directory, name), { recursive: true, force: true });
   }
 }

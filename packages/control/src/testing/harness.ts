@@ -21,6 +21,8 @@ export class Harness {
   e1Status = 200;
   e2Status = 200;
   e2Metrics = "";
+  /** More lines of the fleet file. */
+  fleetMore = "";
   control: RunningControl | undefined;
   #servers: TestServer[] = [];
 
@@ -29,7 +31,7 @@ export class Harness {
     const e2 = await serve((request, response) => respond(request.url, this.e2Status, this.e2Metrics, response));
     this.#servers.push(e1, e2);
     this.control = await startControl({
-      fleet: await testFleet({ e1: e1.port, e2: e2.port }),
+      fleet: await testFleet({ e1: e1.port, e2: e2.port }, this.fleetMore),
       store: this.store,
       adminHost: "127.0.0.1",
       adminPort: 0,
