@@ -4,6 +4,7 @@ import { createServer } from "node:net";
 
 import { promisify } from "node:util";
 import { afterAll, beforeAll, describe, expect, it } from "vitest";
+import { readmeCommands } from "./readme.ts";
 import { root } from "./repository.ts";
 
 /** `npm start` as a newcomer has it: the script, the built program, all of its children, a terminal's Ctrl-C. */
@@ -15,8 +16,11 @@ describe.skipIf(process.platform === "win32")("npm start (not on Windows: it has
   let output = "";
   const changed = new Set<() => void>();
 
+  let first = 0;
+
   beforeAll(async () => {
-    child = spawn("npm", ["start", "--", "--port", String(await freePort())], {
+    first = await freePort();
+    child = spawn("npm", ["start", "--", "--port", String(first)], {
       cwd: root,
       // A group of its own, as a shell gives to what it runs in a terminal.
       detached: true,
@@ -49,6 +53,17 @@ describe.skipIf(process.platform === "win32")("npm start (not on Windows: it has
     const line = /^ +(curl .+)$/m.exec(output)?.[1];
     const { stdout } = await run("sh", ["-c", line ?? "false"]);
     expect(stdout).toMatch(/"choices"|^data: /);
+  });
+
+  it("gets an answer to every curl line of the README, whose ports count from 8080", async () => {
+    const lines = readmeCommands().filter((command) => command.startsWith("curl "));
+    expect(lines.length).toBeGreaterThan(0);
+    for (const line of lines) {
+      const moved = line.replace(/(?<=127\.0\.0\.1:|localhost:)\d+/g, (port) => String(Number(port) - 8080 + first));
+      expect(moved).not.toBe(line);
+      const { stdout } = await run("sh", ["-c", moved.replace(/^curl /, "curl --fail --silent --show-error ")]);
+      expect(stdout).not.toBe("");
+    }
   });
 
   it("ends on Ctrl-C within five seconds and leaves no process", async () => {
