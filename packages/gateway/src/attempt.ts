@@ -102,7 +102,9 @@ class Attempt implements EngineEvents {
       this.#stopTotal = clock.after(timers.totalMs, () => this.#expire(`not over after ${timers.totalMs} ms`));
   }
 
-  onHead(status: number, statusText: string, headers: readonly string[]): void {
+  onHead(status: number, rawStatusText: string, headers: readonly string[]): void {
+    // The parser lets characters into a status text that must not leave again.
+    const statusText = rawStatusText.replace(UNPRINTABLE, "");
     const { servesModel, stream, timers } = this.#options;
     this.#status = status;
     const retryAfterMs = retryAfterMsOf(headerOf(headers, "retry-after"));
@@ -304,5 +306,8 @@ class Attempt implements EngineEvents {
     this.#resolve(result);
   }
 }
+
+/** Everything but what RFC 9112 §4 allows in a reason phrase. */
+const UNPRINTABLE = /[^\t\x20-\x7e\x80-\xff]/g;
 
 function noTimer(): void {}

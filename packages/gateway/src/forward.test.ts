@@ -172,6 +172,40 @@ describe("forwarding", () => {
     expect(await metric(gateway, 'guidevane_requests_total{class="m",outcome="fault"}')).toBe(1);
   });
 
+  it("passes an answer on whose status text has characters that must not be passed on", async () => {
+    const engine = await setup.engine(({ socket }) =>
+      socket.write(jsonAnswer("{}").replace("Status", "O\u0001K\u007f")),
+    );
+    const client = await setup.client(await setup.before({ a: engine }));
+    client.post(CHAT, PLAIN_BODY);
+    const got = await client.answer();
+    expect([got.status, got.statusText, got.body.toString()]).toEqual([200, "OK", "{}"]);
+  });
+
+  it.each([
+    ["no HTTP", "SSH-2.0-OpenSSH_9.6\r\n"],
+    ["two lengths", "HTTP/1.1 200 OK\r\ncontent-length: 2\r\ncontent-length: 3\r\n\r\n{}"],
+    ["a head without end", `HTTP/1.1 200 OK\r\nx: ${"y".repeat(100_000)}`],
+    ["a switch of protocols", "HTTP/1.1 101 Switching Protocols\r\nconnection: upgrade\r\nupgrade: x\r\n\r\n"],
+  ])("answers 502 where an engine answers with %s", async (_what, bytes) => {
+    const engine = await setup.engine(({ socket }) => socket.write(bytes));
+    const gateway = await setup.before({ a: engine });
+    const client = await setup.client(gateway);
+    client.post(CHAT, PLAIN_BODY);
+    expect((await client.answer()).status).toBe(502);
+    expect(await metric(gateway, 'guidevane_requests_total{class="m",outcome="fault"}')).toBe(1);
+  });
+
+  it("cuts a plain answer that is shorter than it said", async () => {
+    const engine = await setup.engine(({ socket }) => socket.end(jsonAnswer('{"ok":1}').slice(0, -3)));
+    const gateway = await setup.before({ a: engine });
+    const client = await setup.client(gateway);
+    client.post(CHAT, PLAIN_BODY);
+    await client.closed;
+    expect(client.received.toString()).toMatch(/\{"ok"$/);
+    expect(await metric(gateway, 'guidevane_requests_total{class="m",outcome="fault"}')).toBe(1);
+  });
+
   it("drops informational answers, and gives up an engine that sends nothing else", async () => {
     const early = "HTTP/1.1 103 Early Hints\r\nlink: </x>\r\n\r\n";
     const engine = await setup.engine(({ socket, body }) =>

@@ -153,6 +153,8 @@ class RequestPath {
     let freshTried = false;
     let lastAnswer: { held: HeldAnswer; headers: readonly string[] } | null = null;
     for (;;) {
+      // An attempt hears of the client's leaving only from here on.
+      if (request.socket.destroyed) return this.#count(exchange, "cancelled");
       const engine = this.#engineAt(routing, choice.slot);
       const headers = answerHeaders(exchange, engine.id, choice);
       const seen = { attempts, attemptsMax: settings.retry.attempts, freshTried, leavesTrace };
