@@ -49,8 +49,8 @@ async function up(flags: UpFlags): Promise<void> {
   if (taken.length > 0) throw new CommandFailure(`port ${taken.join(", ")} is in use by another program; try --port`);
 
   const factor = scaleFactor(asked, availableParallelism());
-  const folder = await mkdtemp(join(tmpdir(), "guidevane-"));
   const stopped = untilStopped();
+  const folder = await mkdtemp(join(tmpdir(), "guidevane-"));
   const group = new ChildGroup();
   try {
     const fleetFile = join(folder, "fleet.yaml");

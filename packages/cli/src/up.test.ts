@@ -123,7 +123,7 @@ describe.skipIf(process.platform === "win32")("guidevane up (needs process group
     expect(text).toMatch(/^optimum +\d+ ms mean latency, round trips included; \d+ ms measured over \d+ requests/m);
     expect(text).toContain("nearest-only      unbounded: engine-b would stand at 120 %");
     expect(text).toMatch(/^certificate +within \d+\.\d\d % of the best/m);
-    expect(text).toMatch(/^router +(native|TypeScript \(the addon is not built\))$/m);
+    expect(text).toMatch(/^router +(native|TypeScript \(no native router was loaded\))$/m);
 
     const [, url, body] = /curl -N -i (\S+) -H 'content-type: application\/json' -d '(.*)'$/m.exec(text)!;
     expect(url).toBe(`http://127.0.0.1:${up.port + 1}/v1/chat/completions`);
