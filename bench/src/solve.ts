@@ -1,15 +1,23 @@
+import { isDeepStrictEqual } from "node:util";
+import { loadNative } from "@guidevane/native";
 import {
   type BuiltProblem,
   buildProblem,
+  createSimplex,
   type Plan,
   type Problem,
   plan,
+  randomInstance,
   type Solution,
   solveLp,
 } from "@guidevane/optimizer";
 import type { BenchCase, BenchGroup } from "./case.ts";
 import { planInputs } from "./inputs.ts";
 
+const LARGE = [
+  { cells: 128, engines: 72, seed: 1 },
+  { cells: 600, engines: 240, seed: 2 },
+];
 const SIZES = [
   { clusters: 3, classes: 1, engines: 3 },
   { clusters: 4, classes: 2, engines: 12 },
@@ -21,12 +29,30 @@ const GAP_ALLOWED = 1e-3;
 /** A plan is judged by its rings' shares, which meet the weights to a slot, not exactly. */
 const PLAN_GAP_ALLOWED = 1e-2;
 
-/** From the fleet and its demand to weights: each solver alone, then the whole of `plan`. */
+/** From the fleet and its demand to weights: each solver alone, then the whole of `plan`; large fleets by the simplex only. */
 export const solve: BenchGroup = {
   name: "solve",
   async open() {
+    const load = loadNative();
+    const kinds = load.binding === null ? (["ts"] as const) : (["ts", "native"] as const);
+    const simplexes = kinds.map((kind) => createSimplex(kind));
     const cases: BenchCase[] = [];
     const truths = new Map<string, unknown>();
+    const addSimplexes = (label: string, problem: Problem) => {
+      for (const simplex of simplexes) {
+        cases.push({
+          name: `solve/simplex-${simplex.kind}/${label}`,
+          batch: 1,
+          question: `${label}, solved to the last bit by either twin`,
+          run: () => simplex.solve(problem),
+          answer: () => {
+            const solution = simplex.solve(problem);
+            expectRight(verdictOfSolution(problem, solution));
+            return { pivots: solution.pivots, flowWps: solution.flowWps, shedWps: solution.shedWps };
+          },
+        });
+      }
+    };
     for (const size of SIZES) {
       const inputs = await planInputs(size);
       const problem = built(buildProblem(inputs));
@@ -39,6 +65,7 @@ export const solve: BenchGroup = {
         answer: () => verdictOfSolution(problem, solveLp(problem)),
       });
       truths.set(`${label}, solved`, RIGHT);
+      addSimplexes(label, problem);
       const wholePlan = () => plan(inputs, null, null, { deadlineMs: null });
       cases.push({
         name: `solve/plan/${label}`,
@@ -49,7 +76,9 @@ export const solve: BenchGroup = {
       });
       truths.set(`${label}, planned`, RIGHT);
     }
-    return { cases, truths, missing: [], async close() {} };
+    for (const shape of LARGE) addSimplexes(`${shape.cells}-cells/${shape.engines}-engines`, randomInstance(shape));
+    const missing = load.binding === null ? [`solve/simplex-native: ${load.reason}`] : [];
+    return { cases, truths, missing, async close() {} };
   },
 };
 
@@ -69,6 +98,10 @@ function verdictOfSolution(problem: Problem, solution: Solution): unknown {
     isFeasible: fits && served.every((each) => each),
     gapIsSmall: gap >= -1e-9 && gap < GAP_ALLOWED,
   };
+}
+
+function expectRight(verdict: unknown): void {
+  if (!isDeepStrictEqual(verdict, RIGHT)) throw new Error(`not a right solution: ${JSON.stringify(verdict)}`);
 }
 
 function verdictOfPlan({ status, publication }: Plan): unknown {
