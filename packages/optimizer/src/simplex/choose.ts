@@ -1,5 +1,5 @@
 import { GuidevaneError } from "@guidevane/core";
-import { loadNative, type NativeBinding, type NativeLoad, type Want } from "@guidevane/native";
+import { loadNative, type NativeBinding, type NativeLoad, type SimplexResult, type Want } from "@guidevane/native";
 import { checkProblem } from "../check-problem.ts";
 import type { Problem } from "../problem.ts";
 import { checkChurn, defaultPivotLimit, endMessage, refused, type SimplexSolution, solveSimplex } from "./solve.ts";
@@ -55,30 +55,33 @@ const NO_NUMBERS = new Float64Array(0);
 const NO_WORDS = new Uint32Array(0);
 
 function solveNative(binding: NativeBinding, problem: Problem, options: SimplexRun): SimplexSolution {
-  const wrong = checkProblem(problem) ?? checkChurn(problem);
-  if (wrong !== null) return refused(problem, wrong);
   const { curves, churn } = problem;
   const { targetGap = 1e-9, pivotLimit = defaultPivotLimit(problem), deadlineMs, warm } = options;
   const { headroom, headroomMs } = curves;
-  const result = binding.solveSimplex(
-    ...own(problem.demandWps, problem.arcStart, problem.arcEngine, problem.arcCostMs),
-    ...own(curves.capacityWps, curves.knotStart, curves.knotRho, curves.knotMs, problem.shedMs),
-    Float64Array.of(
-      headroom,
-      headroomMs,
-      problem.shedStepMs,
-      problem.shedSteps,
-      targetGap,
-      pivotLimit,
-      // 0 would mean none; a deadline of now is the shortest there is.
-      deadlineMs === undefined ? 0 : Math.max(deadlineMs, 1e-3),
+  // The addon looks at every number faster than this side can; only the words for a refusal come from here.
+  if (!Number.isInteger(problem.shedSteps)) return refuse(problem, `shedSteps is ${problem.shedSteps}`);
+  const result = attempt(() =>
+    binding.solveSimplex(
+      ...own(problem.demandWps, problem.arcStart, problem.arcEngine, problem.arcCostMs),
+      ...own(curves.capacityWps, curves.knotStart, curves.knotRho, curves.knotMs, problem.shedMs),
+      Float64Array.of(
+        headroom,
+        headroomMs,
+        problem.shedStepMs,
+        problem.shedSteps,
+        targetGap,
+        pivotLimit,
+        // 0 would mean none; a deadline of now is the shortest there is.
+        deadlineMs === undefined ? 0 : Math.max(deadlineMs, 1e-3),
+      ),
+      ...own(churn?.referenceWps ?? NO_NUMBERS, churn?.moveMs ?? NO_NUMBERS),
+      warm?.parent ?? new Int32Array(0),
+      ...own(warm?.price ?? NO_NUMBERS, warm?.part ?? NO_NUMBERS, warm?.load ?? NO_NUMBERS),
+      ...own(warm?.heldCell ?? NO_WORDS, warm?.heldEngine ?? NO_WORDS),
+      options.cancel ?? new Uint32Array(new SharedArrayBuffer(4)),
     ),
-    ...own(churn?.referenceWps ?? NO_NUMBERS, churn?.moveMs ?? NO_NUMBERS),
-    warm?.parent ?? new Int32Array(0),
-    ...own(warm?.price ?? NO_NUMBERS, warm?.part ?? NO_NUMBERS, warm?.load ?? NO_NUMBERS),
-    ...own(warm?.heldCell ?? NO_WORDS, warm?.heldEngine ?? NO_WORDS),
-    options.cancel ?? new Uint32Array(new SharedArrayBuffer(4)),
   );
+  if (result instanceof Error) return refuse(problem, result.message);
   const gapHistory = Array.from(result.gapHistory);
   const ending = ENDINGS[result.ending] ?? "stopped";
   return {
@@ -104,6 +107,20 @@ function solveNative(binding: NativeBinding, problem: Problem, options: SimplexR
     stages: result.stages,
     gapHistory,
   };
+}
+
+/** The addon's own refusal as a value; anything else it throws is a bug and goes on. */
+function attempt(call: () => SimplexResult): SimplexResult | Error {
+  try {
+    return call();
+  } catch (error) {
+    if (error instanceof Error && "code" in error && error.code === "InvalidArg") return error;
+    throw error;
+  }
+}
+
+function refuse(problem: Problem, message: string): SimplexSolution {
+  return refused(problem, checkProblem(problem) ?? checkChurn(problem) ?? { status: "invalid", message });
 }
 
 /** Copies what another thread could write to while Rust reads it. */

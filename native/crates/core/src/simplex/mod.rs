@@ -90,12 +90,14 @@ pub struct Outcome {
 const COLD_ETA: f64 = 1.0 / 32.0;
 const WARM_ETA: f64 = 1.0 / 128.0;
 const MOST_STAGES: u32 = 12;
+/// Rounding of decimal knots must not make a straight line look concave.
+const SLOPE_TOLERANCE: f64 = 1e-9;
 /// Part of the target that pricing may leave: a reduced cost of −ε on every unit of demand.
 const PRICING_PART: f64 = 0.15;
 
 impl Problem<'_> {
     /// Whether every later index lies inside its column and every number is finite and not negative: what [`solve`]
-    /// relies on. Convexity is checked by the caller; without it the answer is feasible, but the bound does not hold.
+    /// relies on, and that every curve is convex and rising, without which the bound does not hold.
     pub fn check(&self) -> Result<(), &'static str> {
         let cells = self.demand_wps.len();
         self.curves.check().map_err(|bad| bad.0)?;
@@ -140,7 +142,25 @@ impl Problem<'_> {
         if columns.iter().any(|column| column.iter().any(|value| !(0.0..f64::INFINITY).contains(value))) {
             return Err("every number must be finite and not negative");
         }
+        if !(0..engines).all(|engine| self.convex(engine)) {
+            return Err("every curve must begin at utilisation 0, rise and be convex");
+        }
         Ok(())
+    }
+
+    fn convex(&self, engine: usize) -> bool {
+        let knots = self.curves.knot_start[engine] as usize..self.curves.knot_start[engine + 1] as usize;
+        let (rho, ms) = (&self.curves.knot_rho[knots.clone()], &self.curves.knot_ms[knots]);
+        let mut last = 0.0_f64;
+        for knot in 1..rho.len() {
+            let run = rho[knot] - rho[knot - 1];
+            let slope = (ms[knot] - ms[knot - 1]) / run;
+            if run <= 0.0 || slope < last - SLOPE_TOLERANCE * last.max(1.0) {
+                return false;
+            }
+            last = last.max(slope);
+        }
+        rho[0] == 0.0
     }
 }
 
