@@ -1,10 +1,11 @@
 import { join } from "node:path";
 import { setTimeout as delay } from "node:timers/promises";
 import type { ClusterSnapshot, Fleet } from "@guidevane/core";
+import { type NearestOnly, nearestOnly } from "@guidevane/optimizer";
 import type { DriveReport } from "@guidevane/simulator";
 import type { ChildGroup } from "./child-group.ts";
 import { CommandFailure } from "./exit-code.ts";
-import { type NearestOnly, nearestOnly } from "./nearest-only.ts";
+import { planInputs } from "./plan-inputs.ts";
 import { fetchSnapshots, type UpMeasure, UpMeasurement } from "./up-measure.ts";
 import type { UpPorts } from "./up-ports.ts";
 
@@ -61,7 +62,7 @@ export async function bringUp(run: UpRun): Promise<UpOutcome> {
 
   return {
     measure: measurement.result(),
-    nearest: nearestOnly(fleet, fleet.demandRps),
+    nearest: nearestOnly(planInputs(fleet)),
     router: await routerKind(run),
   };
 }

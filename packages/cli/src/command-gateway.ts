@@ -1,3 +1,5 @@
+import { readFileSync } from "node:fs";
+import { dirname, resolve } from "node:path";
 import type { Command } from "commander";
 import { adminToken, parseAddress } from "./address.ts";
 import { badUsage } from "./exit-code.ts";
@@ -47,6 +49,10 @@ async function gateway(flags: GatewayFlags): Promise<void> {
     controlUrls,
     stateDir: flags.state,
     adminToken: token,
+    secrets: {
+      env: (name) => process.env[name],
+      file: (path) => readFileSync(resolve(dirname(resolve(flags.fleet)), path), "utf8"),
+    },
     logger,
   });
   tellReady();

@@ -1,8 +1,9 @@
 import { readFile } from "node:fs/promises";
 import { dirname, resolve } from "node:path";
 import { loadFleet, profileOf, rttMsOf, valueAt } from "@guidevane/core";
+import { nearestOnly } from "@guidevane/optimizer";
 import { describe, expect, it } from "vitest";
-import { nearestOnly } from "./nearest-only.ts";
+import { planInputs } from "./plan-inputs.ts";
 import { readFleet } from "./read-fleet.ts";
 import { DEFAULT_FLEET, rewriteFleet, scaleFactor } from "./up-fleet.ts";
 import { planPorts, takenPorts } from "./up-ports.ts";
@@ -28,19 +29,10 @@ describe("the three-cluster example", () => {
   });
 
   it("has no steady mean when each cluster keeps to its nearest engine: engine-b would stand at 120 %", () => {
-    expect(nearestOnly(fleet, fleet.demandRps)).toEqual({
-      meanMs: null,
-      overloaded: [{ engine: "engine-b", utilisation: 1.2 }],
+    expect(nearestOnly(planInputs(fleet))).toEqual({
+      kind: "unbounded",
+      over: [{ engine: "engine-b", loadWps: 120, capacityWps: 100 }],
     });
-  });
-
-  it("has the mean of the curves where nearest-only fits", () => {
-    const halved = new Map([
-      ["b", new Map([["chat", 70]])],
-      ["c", new Map([["chat", 40]])],
-    ]);
-    // b: 2 + 220 at 70 %; c: 2 + 200 + 20·(50/70) at 50 %.
-    expect(nearestOnly(fleet, halved).meanMs).toBeCloseTo((70 * 222 + 40 * (202 + 20 * (50 / 70))) / 110, 9);
   });
 });
 

@@ -91,7 +91,7 @@ describe("what up measures", () => {
 });
 
 describe("what up prints", () => {
-  const nearest = { meanMs: null, overloaded: [{ engine: "engine-b", utilisation: 1.2 }] };
+  const nearest = { kind: "unbounded", over: [{ engine: "engine-b", loadWps: 120, capacityWps: 100 }] } as const;
 
   it("has measured shares beside planned weights, and the optimum beside nearest-only", () => {
     const lines = showUp(measured().result(), nearest, "native").split("\n");

@@ -1,4 +1,4 @@
-import type { NearestOnly } from "./nearest-only.ts";
+import type { NearestOnly } from "@guidevane/optimizer";
 import { showTable } from "./table.ts";
 import type { UpMeasure } from "./up-measure.ts";
 
@@ -54,13 +54,20 @@ function showLatency({ expectedMs, measuredMs, answered, seconds }: UpMeasure): 
   return `optimum           ${expectedMs.toFixed(0)} ms mean latency, round trips included; ${measured}`;
 }
 
-function showNearest({ meanMs, overloaded }: NearestOnly): string {
-  if (overloaded.length === 0)
-    return `nearest-only      ${meanMs === null ? "nothing to route" : `${meanMs.toFixed(0)} ms`}`;
-  const who = overloaded.map(
-    ({ engine, utilisation }) => `${engine} would stand at ${(100 * utilisation).toFixed(0)} %`,
-  );
-  return `nearest-only      unbounded: ${who.join(", ")}`;
+function showNearest(nearest: NearestOnly): string {
+  switch (nearest.kind) {
+    case "bounded":
+      return `nearest-only      ${nearest.meanMs.toFixed(0)} ms`;
+    case "none":
+      return `nearest-only      ${nearest.message}`;
+    case "unbounded": {
+      const who = nearest.over.map(
+        ({ engine, loadWps, capacityWps }) =>
+          `${engine} would stand at ${((100 * loadWps) / capacityWps).toFixed(0)} %`,
+      );
+      return `nearest-only      unbounded: ${who.join(", ")}`;
+    }
+  }
 }
 
 function showPercent(part: number): string {

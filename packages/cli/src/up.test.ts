@@ -147,7 +147,7 @@ describe.skipIf(process.platform === "win32")("guidevane up (needs process group
     const shown = JSON.parse(await up.until("}\n"));
     expect(groupOf(up)).toHaveLength(6);
     expect(shown).toMatchObject({ measuredMs: null, answered: 0, gateways: { a: `http://127.0.0.1:${up.port}` } });
-    expect(shown.nearestOnly.overloaded).toMatchObject([{ engine: "engine-b" }]);
+    expect(shown.nearestOnly.over).toMatchObject([{ engine: "engine-b" }]);
     const b = shown.cells.find((cell: { cluster: string }) => cell.cluster === "b");
     // Planned from the fleet file's demand: 30.46 of 120 go to engine-c.
     expect(b.engines["engine-c"]).toMatchObject({ share: null });

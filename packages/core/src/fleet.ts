@@ -90,7 +90,7 @@ export interface Fleet {
   readonly warnings: readonly string[];
 }
 
-/** Reads a file named in the fleet file, its path already resolved by the reader. */
+/** Reads a file named in the fleet file; its path is as written there, and the reader resolves it. */
 export type ReadText = (path: string) => Promise<string>;
 
 /** Profile of an engine, the generic one where it has none. */

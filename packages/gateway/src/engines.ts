@@ -89,7 +89,7 @@ export class Engines {
   setAdmin(states: Readonly<Record<string, AdminState>>): void {
     this.#admin = states;
     for (const known of this.#byId.values()) {
-      known.health.setAdmin(states[known.id] ?? null);
+      known.health.setAdmin(Object.hasOwn(states, known.id) ? states[known.id]! : null);
       this.#changed(known);
     }
   }
