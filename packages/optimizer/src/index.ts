@@ -14,6 +14,7 @@ export { meanLatency, type NearestOnly, nearestOnly, type OverCapacity } from ".
 export { type PlanOptions, plan } from "./plan.ts";
 export { cellKey, type LiveEngine, type Plan, type PlanBudget, type PlanInputs } from "./plan-types.ts";
 export type { Problem, Solution, SolveStatus } from "./problem.ts";
+export { carryWarm } from "./simplex/carry-warm.ts";
 export { createSimplex, type Simplex, type SimplexRun } from "./simplex/choose.ts";
 export { type InstanceShape, loseLargest, noisyDemand, randomInstance } from "./simplex/instance.ts";
 export { type SimplexOptions, type SimplexSolution, solveSimplex } from "./simplex/solve.ts";

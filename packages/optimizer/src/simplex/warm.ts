@@ -70,6 +70,7 @@ export function plant(network: Network, warm: Warm): boolean {
     tree.parent[node] = arc === SINK ? root : parent;
     tree.flow[node] = arc === SINK ? 0 : warm.part[node]! * demand[arcCell[arc]!]!;
   }
+  hangLeaves(network, warm);
   orderTree(tree);
   for (let engine = 0; engine < engines; engine++) sink[cells + engine] = Math.floor(warm.load[engine]! * scale);
   if (churn !== null) {
@@ -92,6 +93,32 @@ export function plant(network: Network, warm: Warm): boolean {
     else price[node] = price[tree.parent[node]!]! - network.arcNext[arc]!;
   }
   return true;
+}
+
+/**
+ * A cell that is new, or whose arc is gone, and that holds nothing else goes to the engine that is cheapest to it by the
+ * old prices: from its shed arc it would come back at the price of shedding, through half the tree.
+ */
+function hangLeaves(network: Network, warm: Warm): void {
+  const { cells, root, tree, demand, arcStart, arcNode, arcNext, capacity, shedMs } = network;
+  const holds = new Uint8Array(root + 1);
+  for (let node = 0; node < root; node++) holds[tree.parent[node]!] = 1;
+  for (let cell = 0; cell < cells; cell++) {
+    if (tree.arc[cell] !== SINK || holds[cell] === 1 || warm.price[cell]! >= shedMs[cell]!) continue;
+    let best = -1;
+    let least = shedMs[cell]!;
+    for (let arc = arcStart[cell]!; arc < arcStart[cell + 1]!; arc++) {
+      const node = arcNode[arc]!;
+      const total = arcNext[arc]! + warm.price[node]!;
+      if (!(total < least) || !(capacity[node - cells]! > 0)) continue;
+      least = total;
+      best = arc;
+    }
+    if (best < 0) continue;
+    tree.arc[cell] = best;
+    tree.parent[cell] = arcNode[best]!;
+    tree.flow[cell] = demand[cell]!;
+  }
 }
 
 /** The arc from `cell` to the engine at `node`, or −1. Rows are usually in order of engine; any order works. */

@@ -90,6 +90,7 @@ pub fn plant(network: &mut Network, warm: &Warm) -> bool {
         network.tree.flow[node] =
             arc.map_or(0.0, |arc| warm.part[node] * network.demand[network.arc_cell[arc] as usize]);
     }
+    hang_leaves(network, warm);
     network.tree.order();
     for (engine, load) in warm.load.iter().enumerate() {
         network.sink[cells + engine] = (load * network.scale).floor();
@@ -130,6 +131,35 @@ pub fn plant(network: &mut Network, warm: &Warm) -> bool {
         node = tree.next[node] as usize;
     }
     true
+}
+
+/// A cell that is new, or whose arc is gone, and that holds nothing else goes to the engine that is cheapest to it by the
+/// old prices: from its shed arc it would come back at the price of shedding, through half the tree.
+fn hang_leaves(network: &mut Network, warm: &Warm) {
+    let (cells, root) = (network.cells, network.root);
+    let mut holds = vec![false; root + 1];
+    for &parent in &network.tree.parent[..root] {
+        holds[parent as usize] = true;
+    }
+    for cell in 0..cells {
+        if network.tree.arc[cell] != SINK || holds[cell] || warm.price[cell] >= network.shed_ms[cell] {
+            continue;
+        }
+        let mut best = None;
+        let mut least = network.shed_ms[cell];
+        for arc in network.row(cell) {
+            let node = network.arc_node[arc] as usize;
+            let total = network.arc_next[arc] + warm.price[node];
+            if total < least && network.pieces.capacity[node - cells] > 0.0 {
+                least = total;
+                best = Some(arc);
+            }
+        }
+        let Some(best) = best else { continue };
+        network.tree.arc[cell] = best as u32;
+        network.tree.parent[cell] = network.arc_node[best];
+        network.tree.flow[cell] = network.demand[cell];
+    }
 }
 
 /// The arc from `cell` to the engine at `node`. Rows are usually in order of engine; any order works.
