@@ -1,6 +1,6 @@
 import { execFile } from "node:child_process";
-import { readFileSync } from "node:fs";
-import { join } from "node:path";
+import { existsSync, readdirSync, readFileSync } from "node:fs";
+import { dirname, join } from "node:path";
 import { describe, expect, it } from "vitest";
 import { readmeCommands, shellCommands } from "./readme.ts";
 import { root } from "./repository.ts";
@@ -35,12 +35,31 @@ describe("the README", () => {
   });
 });
 
+describe.each(pages())("%s", (page) => {
+  const text = readFileSync(join(root, page), "utf8");
+
+  it("has no place left to fill in", () => {
+    expect(text).not.toMatch(/@@|\bTBD\b/);
+  });
+
+  it("links only to what is there", () => {
+    const links = [...text.matchAll(/\]\((?!https?:|#|mailto:)([^)#\s]+)/g)].map(([, link]) => link!);
+    expect(links.filter((link) => !existsSync(join(root, dirname(page), link)))).toEqual([]);
+  });
+});
+
 describe("the reader of commands", () => {
   it("takes shell blocks only, without prompts and comments, and joins lines that go on", () => {
     const page = "text\n```sh\n$ npm start   # first\n# alone\ncurl x \\\n  -d y\n```\n```yaml\na: 1\n```\n";
     expect(shellCommands(page)).toEqual(["npm start", "curl x -d y"]);
   });
 });
+
+/** The README and the pages under docs. */
+function pages(): string[] {
+  const docs = readdirSync(join(root, "docs"), { recursive: true, encoding: "utf8" });
+  return ["README.md", ...docs.filter((name) => name.endsWith(".md")).map((name) => `docs/${name}`)];
+}
 
 /** Runs the built program from the repository's root. */
 function exitCode(args: string): Promise<number> {
