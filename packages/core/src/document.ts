@@ -2,7 +2,7 @@ import { isAlias, isCollection, isScalar, parseDocument, visit } from "yaml";
 import type { z } from "zod";
 import { GuidevaneError, type InputProblem, problem, showProblem } from "./errors.ts";
 
-type DocumentCode = "bad_fleet" | "bad_profile" | "bad_network" | "bad_snapshot" | "bad_demand";
+type DocumentCode = "bad_fleet" | "bad_profile" | "bad_network" | "bad_snapshot" | "bad_demand" | "bad_problem";
 
 /**
  * YAML 1.2 core text to plain data. No anchors and no aliases (a file that repeats itself by reference can't be read
