@@ -106,7 +106,7 @@ describe("a tick that fails", () => {
   };
   const noPlan = (status: "invalid"): SolveOutcome => ({
     kind: "plan",
-    plan: { status, message: "demand is NaN", publication: null, solver: "lp", solveMs: 1 },
+    plan: { status, message: "demand is NaN", publication: null, warm: null, solver: "lp", degraded: "", solveMs: 1 },
   });
 
   it("keeps it when the store refuses, and takes another writer's publication over", async () => {

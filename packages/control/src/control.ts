@@ -11,6 +11,7 @@ import {
   type Store,
   snapshotTag,
 } from "@guidevane/core";
+import type { PlanWarm } from "@guidevane/optimizer";
 import { DemandLevels } from "@guidevane/signals";
 import { Collector } from "./collect.ts";
 import type { Prober } from "./engine-probe.ts";
@@ -46,6 +47,8 @@ export class Control {
   readonly published = new Published();
   readonly metrics = new ControlMetrics();
   readonly feed: Feed;
+  /** What the last plan left for the next: it may be solved by another thread. */
+  warm: PlanWarm | null = null;
   readonly #prober: Prober;
   readonly #collector: Collector;
   readonly #loop: TickLoop;
@@ -182,7 +185,9 @@ export class Control {
       const result = await tick(this);
       if (result.kind === "published") {
         this.#conditions.ends("tick", "ticks publish again");
-        const { message } = result.plan;
+        const { message, degraded } = result.plan;
+        if (degraded === "") this.#conditions.ends("solver", "plans are solved by the addon again");
+        else this.#conditions.begins("solver", degraded, `plans are solved in TypeScript: ${degraded}`);
         if (message === "") this.#conditions.ends("plan", "the plan serves every cell again");
         else this.#conditions.begins("plan", message, `published, but ${message}`);
         this.feed.send({ event: "snapshot", data: { tag: snapshotTag(result.stored) } });

@@ -7,7 +7,7 @@ export default function work(task: WorkerTask): unknown {
     case "load":
       return null;
     case "solve":
-      return plan(task.inputs, task.previous, null, { deadlineMs: task.deadlineMs });
+      return plan(task.inputs, task.previous, task.warm, { deadlineMs: task.deadlineMs });
     case "verify":
       return verifyPublication(task.publication);
   }

@@ -41,30 +41,36 @@ const ANSWER = `return { status: "solved", message: String(command), publication
 
 describe("the solver pool", () => {
   it("gives the worker's plan", async () => {
-    const outcome = await poolOf(ANSWER).solve(await inputs(7), null, 10_000);
+    const outcome = await poolOf(ANSWER).solve(await inputs(7), null, null, 10_000);
     expect(outcome).toMatchObject({ kind: "plan", plan: { status: "solved", message: "7" } });
   });
 
   it("ends a solve that never looks at the time, and the next one works", async () => {
     const pool = poolOf(`if (command === 1) for (;;); ${ANSWER}`);
-    expect(await pool.solve(await inputs(1), null, 50)).toMatchObject({ kind: "deadline" });
-    expect(await pool.solve(await inputs(2), null, 10_000)).toMatchObject({ kind: "plan", plan: { message: "2" } });
+    expect(await pool.solve(await inputs(1), null, null, 50)).toMatchObject({ kind: "deadline" });
+    expect(await pool.solve(await inputs(2), null, null, 10_000)).toMatchObject({
+      kind: "plan",
+      plan: { message: "2" },
+    });
   });
 
   it("survives a worker that dies in a solve, and the next one works", async () => {
     const pool = poolOf(`if (command === 1) process.exit(3); ${ANSWER}`);
-    expect(await pool.solve(await inputs(1), null, 10_000)).toMatchObject({ kind: "crashed" });
-    expect(await pool.solve(await inputs(2), null, 10_000)).toMatchObject({ kind: "plan", plan: { message: "2" } });
+    expect(await pool.solve(await inputs(1), null, null, 10_000)).toMatchObject({ kind: "crashed" });
+    expect(await pool.solve(await inputs(2), null, null, 10_000)).toMatchObject({
+      kind: "plan",
+      plan: { message: "2" },
+    });
   });
 
   it("gives what a worker threw as a reason", async () => {
-    const outcome = await poolOf(`throw new Error("no basis " + command);`).solve(await inputs(4), null, 10_000);
+    const outcome = await poolOf(`throw new Error("no basis " + command);`).solve(await inputs(4), null, null, 10_000);
     expect(outcome).toEqual({ kind: "crashed", message: "no basis 4" });
   });
 
   it("says why when the worker can't even be loaded", async () => {
     solver = createSolverPool(systemClock, pathToFileURL(join(folder, "absent.mjs")));
-    const outcome = await solver.solve(await inputs(1), null, 10_000);
+    const outcome = await solver.solve(await inputs(1), null, null, 10_000);
     expect(outcome).toMatchObject({ kind: "crashed", message: expect.stringContaining("absent.mjs") });
   });
 
@@ -79,7 +85,7 @@ describe("the solver pool", () => {
 
   it("ends the solve under way when it is closed", async () => {
     const pool = poolOf(`for (;;);`);
-    const running = pool.solve(await inputs(1), null, 60_000);
+    const running = pool.solve(await inputs(1), null, null, 60_000);
     await pool.close();
     expect((await running).kind).not.toBe("plan");
   });

@@ -1,5 +1,5 @@
 import type { Clock, Publication, StoredPublication } from "@guidevane/core";
-import type { Plan, PlanInputs } from "@guidevane/optimizer";
+import type { Plan, PlanInputs, PlanWarm } from "@guidevane/optimizer";
 import { Piscina } from "piscina";
 
 /** How a solve came back: with a plan (whose status says the rest), or without. */
@@ -13,7 +13,13 @@ export type VerifyOutcome = { readonly kind: "faults"; readonly faults: readonly
 
 /** Solves and verifies off the event loop. A failure is an outcome, never an exception. */
 export interface Solver {
-  solve(inputs: PlanInputs, previous: StoredPublication | null, deadlineMs: number): Promise<SolveOutcome>;
+  /** @param warm `Plan.warm` of the plan before; the thread that solved it may be gone */
+  solve(
+    inputs: PlanInputs,
+    previous: StoredPublication | null,
+    warm: PlanWarm | null,
+    deadlineMs: number,
+  ): Promise<SolveOutcome>;
   /** Recomputes what the publication claims, on a path of its own. */
   verify(publication: Publication): Promise<VerifyOutcome>;
   close(): Promise<void>;
@@ -26,6 +32,7 @@ export type WorkerTask =
       readonly kind: "solve";
       readonly inputs: PlanInputs;
       readonly previous: StoredPublication | null;
+      readonly warm: PlanWarm | null;
       readonly deadlineMs: number;
     }
   | { readonly kind: "verify"; readonly publication: Publication };
@@ -79,8 +86,8 @@ export function createSolverPool(clock: Clock, worker: URL = PLAN_WORKER): Solve
   }
 
   return {
-    async solve(inputs, previous, deadlineMs) {
-      const outcome = await run<Plan>({ kind: "solve", inputs, previous, deadlineMs }, deadlineMs + GRACE_MS);
+    async solve(inputs, previous, warm, deadlineMs) {
+      const outcome = await run<Plan>({ kind: "solve", inputs, previous, warm, deadlineMs }, deadlineMs + GRACE_MS);
       return "result" in outcome ? { kind: "plan", plan: outcome.result } : outcome;
     },
     async verify(publication) {

@@ -13,9 +13,10 @@ export async function tick(control: Control): Promise<TickResult> {
   const previous = control.published.current;
   const inputs = loadInputs(control, previous);
 
-  const outcome = await control.solver.solve(inputs, previous, control.fleet.policy.solveMs);
+  const outcome = await control.solver.solve(inputs, previous, control.warm, control.fleet.policy.solveMs);
   if (outcome.kind !== "plan") return failed("solve-failed", outcome.kind, `the solve failed: ${outcome.message}`);
   const { plan } = outcome;
+  control.warm = plan.warm;
   control.metrics.solveSeconds.observe({ solver: plan.solver }, plan.solveMs / 1000);
   if (plan.publication === null) return failed("solve-failed", plan.status, `no plan: ${plan.status}: ${plan.message}`);
 

@@ -12,13 +12,31 @@ export {
 } from "./build-problem.ts";
 export { meanLatency, type NearestOnly, nearestOnly, type OverCapacity } from "./nearest.ts";
 export { type PlanOptions, plan } from "./plan.ts";
-export { cellKey, type LiveEngine, type Plan, type PlanBudget, type PlanInputs } from "./plan-types.ts";
+export {
+  cellKey,
+  type LiveEngine,
+  type Plan,
+  type PlanBudget,
+  type PlanInputs,
+  type PlanWarm,
+  type SolverKind,
+  type SolverWant,
+} from "./plan-types.ts";
 export type { Problem, Solution, SolveStatus } from "./problem.ts";
+export {
+  PROBLEM_FORMAT,
+  type ProblemFile,
+  parseProblemFile,
+  problemFileJsonSchema,
+  writeProblemFile,
+} from "./problem-file.ts";
 export { carryWarm } from "./simplex/carry-warm.ts";
 export { createSimplex, type Simplex, type SimplexRun } from "./simplex/choose.ts";
 export { type InstanceShape, loseLargest, noisyDemand, randomInstance } from "./simplex/instance.ts";
 export { type SimplexOptions, type SimplexSolution, solveSimplex } from "./simplex/solve.ts";
 export type { Warm } from "./simplex/warm.ts";
+export { readWarm, SOLUTION_FORMAT, type SolutionFile, type SolvedBy, writeSolutionFile } from "./solution-file.ts";
 export { type LpBudget, solveLp } from "./solve-lp.ts";
 export { loadProblem, type StoredProblem, storeProblem } from "./stored-problem.ts";
 export { verifyPublication } from "./verify.ts";
+export { type SolutionCheck, verifySolution } from "./verify-solution.ts";

@@ -1,5 +1,6 @@
 import type { AdminState, Fleet, Publication } from "@guidevane/core";
 import type { SolveStatus } from "./problem.ts";
+import type { Warm } from "./simplex/warm.ts";
 
 /** What the tick knows, dated by `wallMs`. Plain data: it crosses to a worker thread. */
 export interface PlanInputs {
@@ -23,6 +24,22 @@ export interface LiveEngine {
 export interface PlanBudget {
   /** Wall time that the solve may take; null = none (the lab). */
   readonly deadlineMs: number | null;
+  /** Pivots that each try may make: a budget that every machine spends alike. Default 60 per cell and engine. */
+  readonly pivots?: number;
+  /** One word over a SharedArrayBuffer: another thread sets it to other than 0 to end the solve. */
+  readonly cancel?: Uint32Array;
+}
+
+/** Which solver a plan asks for: `auto` is the network simplex, native where the addon is, else its TypeScript twin. */
+export type SolverWant = "auto" | SolverKind;
+export type SolverKind = "native" | "ts" | "lp";
+
+/** What one plan leaves for the next. Plain typed arrays: it crosses between threads, and may be transferred. */
+export interface PlanWarm {
+  /** `cellKey` of each cell and id of each engine, by their numbers in `state`. */
+  readonly cells: readonly string[];
+  readonly engines: readonly string[];
+  readonly state: Warm;
 }
 
 export interface Plan {
@@ -31,7 +48,11 @@ export interface Plan {
   readonly message: string;
   /** Null unless `status` is `solved` or `capped`. Its stamps are 0 until a store puts it. */
   readonly publication: Publication | null;
-  readonly solver: "lp" | "native" | "ts";
+  /** For the next plan; null where there is nothing to go on from. */
+  readonly warm: PlanWarm | null;
+  readonly solver: SolverKind;
+  /** Why `auto` fell back to TypeScript, for one line in the log; empty where it did not. */
+  readonly degraded: string;
   readonly solveMs: number;
 }
 

@@ -1,12 +1,13 @@
 import type { StoredPublication } from "@guidevane/core";
 import { type CurveEvaluator, createCurveEvaluator } from "@guidevane/native";
-import { type BuildOptions, buildProblem } from "./build-problem.ts";
-import type { Plan, PlanBudget, PlanInputs } from "./plan-types.ts";
-import type { SolveStatus } from "./problem.ts";
+import { type BuildOptions, buildProblem, type ProblemIndex } from "./build-problem.ts";
+import { cellKey, type Plan, type PlanBudget, type PlanInputs, type PlanWarm, type SolverWant } from "./plan-types.ts";
 import { publish } from "./publish.ts";
-import { solveLp } from "./solve-lp.ts";
+import { type Names, type Solved, solvePlan } from "./solve-plan.ts";
 
 export interface PlanOptions extends BuildOptions {
+  /** Default `auto`: the network simplex, native where the addon is. */
+  readonly solver?: SolverWant;
   /** Evaluates φ; default: the addon where it is, else its twin. */
   readonly curves?: CurveEvaluator;
   /** Monotonic clock of the budget. */
@@ -18,34 +19,44 @@ export interface PlanOptions extends BuildOptions {
  * of its budget: the same inputs and the same previous publication give the same rings, so inputs that stand still move
  * nothing. Never throws for an input: see `Plan.status`.
  *
- * @param _warm state of the solve before: the linear programme keeps none
+ * @param warm what the plan before left (`Plan.warm`): the same answer, sooner
+ * @throws GuidevaneError `native_unavailable` when `options.solver` is `native` and there is no addon
  */
 export function plan(
   inputs: PlanInputs,
   previous: StoredPublication | null,
-  _warm: null,
+  warm: PlanWarm | null,
   budget: PlanBudget,
   options: PlanOptions = {},
 ): Plan {
   const nowMs = options.nowMs ?? (() => performance.now());
   const startMs = nowMs();
-  const ended = (status: SolveStatus, message: string, publication: Plan["publication"]): Plan => ({
-    status,
-    message,
-    publication,
-    solver: "lp",
-    solveMs: nowMs() - startMs,
-  });
+  const want = options.solver ?? "auto";
+  const ended = (
+    { status, message }: Pick<Plan, "status" | "message">,
+    publication: Plan["publication"],
+    solved: Pick<Solved, "solver" | "degraded" | "warm"> = { solver: want === "lp" ? "lp" : "ts", degraded: "", warm },
+  ): Plan => {
+    const { solver, degraded } = solved;
+    return { status, message, publication, warm: solved.warm, solver, degraded, solveMs: nowMs() - startMs };
+  };
   const built = buildProblem(inputs, options);
-  if (!built.ok) return ended(built.status, built.message, null);
+  if (!built.ok) return ended(built, null);
   const { problem, index } = built;
-  const solution = solveLp(problem, { deadlineMs: budget.deadlineMs, nowMs });
-  if (solution.status !== "solved" && solution.status !== "capped")
-    return ended(solution.status, solution.message, null);
+  const solved = solvePlan(problem, namesOf(index), warm, want, budget, nowMs);
+  const { solution } = solved;
+  if (solution.status !== "solved" && solution.status !== "capped") return ended(solution, null, solved);
   const curves = options.curves ?? createCurveEvaluator("auto");
   const publication = publish(inputs, problem, index, solution, previous, curves);
   const unserved = index.leftOut.map(
     ({ cluster, requestClass }) => `no engine may serve ${requestClass} from ${cluster}`,
   );
-  return ended(solution.status, unserved.join("; "), publication);
+  return ended({ status: solution.status, message: unserved.join("; ") }, publication, solved);
+}
+
+function namesOf({ cells, engines }: ProblemIndex): Names {
+  return {
+    cells: cells.map(({ cluster, spec }) => cellKey(cluster.name, spec.name)),
+    engines: engines.map(({ spec }) => spec.id),
+  };
 }

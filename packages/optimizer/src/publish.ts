@@ -163,7 +163,8 @@ function snapshotCell(
     addends: arcs.map((arc) => {
       const engine = problem.arcEngine[arc]!;
       const price = solution.priceMs[engine]!;
-      const congestion = Math.min(price, marginalMs[engine]!);
+      // A price that leaves its marginal by rounding alone is no capacity price.
+      const congestion = price <= marginalMs[engine]! * (1 + ROUNDING) ? price : marginalMs[engine]!;
       return [
         index.arcRttMs[arc]!,
         index.arcServiceMs[arc]!,
@@ -179,6 +180,8 @@ function snapshotCell(
     ring,
   };
 }
+
+const ROUNDING = 1e-12;
 
 /** A cell lists so many engines of weight zero. */
 const RESERVES = 8;

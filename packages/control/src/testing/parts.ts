@@ -66,7 +66,16 @@ export class TestSolver implements Solver {
 
 export function solved(inputs: PlanInputs): SolveOutcome {
   const publication = evenPublication(inputs);
-  return { kind: "plan", plan: { status: "solved", message: "", publication, solver: "lp", solveMs: 3 } };
+  const plan = {
+    status: "solved",
+    message: "",
+    publication,
+    warm: null,
+    solver: "lp",
+    degraded: "",
+    solveMs: 3,
+  } as const;
+  return { kind: "plan", plan };
 }
 
 /** Keeps what was logged. */
