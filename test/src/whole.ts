@@ -151,11 +151,11 @@ export async function publishedSnapshot(controlUrl: string, cluster = "a"): Prom
 }
 
 /** Asks again and again until it is so. @throws Error when it never was within `withinMs` */
-export async function eventually(isSo: () => Promise<boolean>, withinMs = 15_000): Promise<void> {
+export async function eventually(isSo: () => Promise<boolean>, withinMs = 15_000, everyMs = POLL_MS): Promise<void> {
   const endMs = performance.now() + withinMs;
   while (!(await isSo())) {
     if (performance.now() > endMs) throw new Error(`it did not come about within ${withinMs} ms`);
-    await new Promise((resolve) => setTimeout(resolve, POLL_MS));
+    await new Promise((resolve) => setTimeout(resolve, everyMs));
   }
 }
 
