@@ -1,7 +1,7 @@
 import { GuidevaneError } from "@guidevane/core";
 
 /** What a command's end means to its caller. */
-export const EXIT = { done: 0, failed: 1, badInput: 2 } as const;
+export const EXIT = { done: 0, failed: 1, badInput: 2, deadline: 3, invalidProblem: 4 } as const;
 export type ExitCode = (typeof EXIT)[keyof typeof EXIT];
 
 /** Bad usage: a flag or argument that can't be. @throws always, GuidevaneError `bad_usage` naming it and its value */
@@ -20,6 +20,7 @@ export class CommandFailure extends Error {
 /** An error that a command ended with, as its exit code and the text for stderr. */
 export function explainFailure(error: unknown): { code: ExitCode; text: string } {
   if (GuidevaneError.is(error)) {
+    if (error.code === "bad_problem") return { code: EXIT.invalidProblem, text: error.message };
     return { code: error.code.startsWith("bad_") ? EXIT.badInput : EXIT.failed, text: error.message };
   }
   if (error instanceof CommandFailure) return { code: EXIT.failed, text: error.message };

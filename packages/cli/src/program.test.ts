@@ -67,14 +67,14 @@ describe("the program", { timeout: 60_000 }, () => {
   it("shows its commands, and none that is not there yet", async () => {
     const { code, stdout } = await run(["--help"]);
     expect(code).toBe(0);
-    for (const command of ["up", "control", "gateway", "emulate", "drive", "fleet"])
+    for (const command of ["up", "control", "gateway", "emulate", "drive", "fleet", "solve"])
       expect(stdout).toMatch(new RegExp(`^  ${command}\\b`, "m"));
-    expect(stdout).not.toMatch(/^ {2}(solve|explain|diff|what-if|why|profile|simulate|doctor)\b/m);
+    expect(stdout).not.toMatch(/^ {2}(explain|diff|what-if|why|profile|simulate|doctor)\b/m);
   });
 
   it.each([
     ["nothing at all", [], "Usage: guidevane"],
-    ["a command that is not there", ["solve", "x.json"], "unknown command 'solve'"],
+    ["a command that is not there", ["simulate", "x"], "unknown command 'simulate'"],
     ["a flag that is not there", ["up", "--fast"], "unknown option '--fast'"],
     ["a flag that is missing", ["control"], "required option '--fleet <file>'"],
     ["a fleet file that is not there", ["fleet", "check", "/nowhere.yaml"], 'can\'t read "/nowhere.yaml" (ENOENT)'],

@@ -4,8 +4,9 @@ import { addDrive } from "./command-drive.ts";
 import { addEmulate } from "./command-emulate.ts";
 import { addFleet } from "./command-fleet.ts";
 import { addGateway } from "./command-gateway.ts";
+import { addSolve } from "./command-solve.ts";
 import { addUp } from "./command-up.ts";
-import { EXIT, explainFailure } from "./exit-code.ts";
+import { EXIT, type ExitCode, explainFailure } from "./exit-code.ts";
 import { VERSION } from "./version.ts";
 
 /** Where a command's text goes. */
@@ -14,18 +15,21 @@ export interface Output {
   err(text: string): void;
 }
 
-/** Runs one command line to its end and gives its exit code: 0 done, 1 failed, 2 bad usage or bad input. Never throws. */
+/** Runs one command line to its end and gives its exit code, one of `EXIT`. Never throws. */
 export async function runProgram(args: readonly string[], output: Output = TERMINAL): Promise<number> {
-  const program = createProgram(output);
+  let code: ExitCode = EXIT.done;
+  const program = createProgram(output, (other) => {
+    code = other;
+  });
   try {
     await program.parseAsync(args, { from: "user" });
-    return Number(process.exitCode ?? EXIT.done);
+    return code;
   } catch (error) {
     // commander has printed what it had to say; help and version end this way too, with 0.
     if (error instanceof CommanderError) return error.exitCode === 0 ? EXIT.done : EXIT.badInput;
-    const { code, text } = explainFailure(error);
-    output.err(`guidevane: ${text}\n`);
-    return code;
+    const failure = explainFailure(error);
+    output.err(`guidevane: ${failure.text}\n`);
+    return failure.code;
   }
 }
 
@@ -34,7 +38,8 @@ const TERMINAL: Output = {
   err: (text) => process.stderr.write(text),
 };
 
-function createProgram(output: Output): Command {
+/** @param end takes the exit code of a command that has printed its answer and ends other than with 0 */
+function createProgram(output: Output, end: (code: ExitCode) => void): Command {
   const program = new Command("guidevane")
     .description("An inference load balancer that solves for its weights, proves them and explains them")
     .version(VERSION)
@@ -47,9 +52,10 @@ function createProgram(output: Output): Command {
   addEmulate(program);
   addDrive(program);
   addFleet(program);
+  addSolve(program, end);
   program.addHelpText(
     "after",
-    "\nExit codes: 0 done, 1 failed, 2 bad usage or bad input.\nEnvironment: LOG_LEVEL (default info), NO_COLOR, GUIDEVANE_ADMIN_TOKEN.",
+    "\nExit codes: 0 done, 1 failed, 2 bad usage or bad input, 3 deadline, 4 invalid problem.\nEnvironment: LOG_LEVEL (default info), NO_COLOR, GUIDEVANE_ADMIN_TOKEN.",
   );
   return program;
 }
