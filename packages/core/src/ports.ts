@@ -19,6 +19,22 @@ export interface StoredPublication extends Publication, Stamp {}
 export interface OperatorState {
   /** Engines not simply `active`. */
   readonly engines: Readonly<Record<string, AdminState>>;
+  /** Nothing is published while it is set. Left out: not frozen. */
+  readonly frozen?: boolean;
+  /** The version whose weights an operator brought back, while frozen on it. */
+  readonly rolledBackTo?: number;
+  /** Weights that an operator set; one a cell at most. Left out: none. */
+  readonly pins?: readonly Pin[];
+}
+
+/** Weights of one cell by an operator's word. */
+export interface Pin {
+  readonly cluster: string;
+  readonly class: string;
+  /** By engine id; they sum to 1. */
+  readonly weights: Readonly<Record<string, number>>;
+  /** ISO 8601 UTC: from then on the optimizer has the cell again. */
+  readonly until: string;
 }
 
 /** Where publications are kept. A reader never sees half of one. */
@@ -31,6 +47,14 @@ export interface Store {
   put(publication: Publication, expectedVersion: number): Promise<StoredPublication>;
   /** The newest whole publication, or null where there is none. @throws GuidevaneError `store_unreadable` */
   get(): Promise<StoredPublication | null>;
+  /**
+   * One of the older publications that are kept, or null where it is not.
+   *
+   * @throws GuidevaneError `store_unreadable` or `bad_snapshot` when it is damaged
+   */
+  getVersion(version: number): Promise<StoredPublication | null>;
+  /** Versions kept, newest first. */
+  versions(): Promise<readonly number[]>;
   /** Calls `onChange` after each publication of any process; returns the way to stop. */
   watch(onChange: (stamp: Stamp) => void): () => void;
   putOperator(state: OperatorState): Promise<void>;

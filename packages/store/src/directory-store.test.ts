@@ -8,6 +8,7 @@ import {
   type ClusterSnapshot,
   GuidevaneError,
   ManualClock,
+  type OperatorState,
   type Publication,
   type Stamp,
   type StoredPublication,
@@ -169,13 +170,29 @@ describe("a store in a directory", () => {
     expect(new Set(seen).size).toBeGreaterThan(1);
   });
 
+  it("gives back each version that it keeps, and says which those are", async () => {
+    const store = openDirectoryStore({ directory, keep: 2 });
+    for (let version = 0; version < 3; version++) await store.put(publicationOf(["a"], `${version}`), version);
+    expect(await store.versions()).toEqual([3, 2]);
+    expect(await store.getVersion(2)).toMatchObject({ version: 2, problem: { note: "1" } });
+    expect([await store.getVersion(1), await store.getVersion(9)]).toEqual([null, null]);
+    const folder = join(directory, "publications");
+    const blobs = readdirSync(folder).filter((name) => name.startsWith("2-"));
+    damage(join(folder, blobs[0]!, "problem.json.gz"));
+    await expect(store.getVersion(2)).rejects.toMatchObject({ code: "store_unreadable" });
+  });
+
   it("keeps what the operator said, apart from the publications", async () => {
     const store = openDirectoryStore({ directory: join(directory, "new") });
     expect(await store.getOperator()).toEqual({ engines: {} });
-    await store.putOperator({ engines: { e1: "draining", e2: "out" } });
-    expect(await openDirectoryStore({ directory: join(directory, "new") }).getOperator()).toEqual({
+    const said: OperatorState = {
       engines: { e1: "draining", e2: "out" },
-    });
+      frozen: true,
+      rolledBackTo: 7,
+      pins: [{ cluster: "a", class: "chat", weights: { e1: 0.25, e2: 0.75 }, until: "2026-01-01T00:00:00.000Z" }],
+    };
+    await store.putOperator(said);
+    expect(await openDirectoryStore({ directory: join(directory, "new") }).getOperator()).toEqual(said);
     damage(join(directory, "new", "operator.json"));
     await expect(store.getOperator()).rejects.toMatchObject({ code: "store_unreadable" });
   });

@@ -28,7 +28,21 @@ export interface DirectoryStoreOptions {
   readonly onProblem?: (error: Error) => void;
 }
 
-const operatorSchema = z.object({ engines: z.record(z.string(), z.enum(ADMIN_STATES)) });
+const operatorSchema = z.object({
+  engines: z.record(z.string(), z.enum(ADMIN_STATES)),
+  frozen: z.boolean().exactOptional(),
+  rolledBackTo: z.int().positive().exactOptional(),
+  pins: z
+    .array(
+      z.object({
+        cluster: z.string(),
+        class: z.string(),
+        weights: z.record(z.string(), z.number().min(0).max(1)),
+        until: z.string(),
+      }),
+    )
+    .exactOptional(),
+});
 
 /**
  * A store in a directory: one writer, any number of readers, no other process.
@@ -117,6 +131,21 @@ class DirectoryStore implements Store {
       }
     }
     return null;
+  }
+
+  async getVersion(version: number): Promise<StoredPublication | null> {
+    if (!(await listVersions(this.#publications)).includes(version)) return null;
+    try {
+      return await readPublication(this.#publications, version);
+    } catch (error) {
+      // Pruned while it was read: then it is not kept.
+      if (!(await listVersions(this.#publications)).includes(version)) return null;
+      throw error;
+    }
+  }
+
+  versions(): Promise<readonly number[]> {
+    return listVersions(this.#publications);
   }
 
   watch(onChange: (stamp: Stamp) => void): () => void {

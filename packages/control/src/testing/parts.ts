@@ -10,6 +10,7 @@ export class MemoryStore implements Store {
   stored: StoredPublication | null = null;
   operator: OperatorState = { engines: {} };
   failPut: Error | null = null;
+  readonly kept: StoredPublication[] = [];
 
   async put(publication: Publication, expectedVersion: number): Promise<StoredPublication> {
     if (this.failPut !== null) throw this.failPut;
@@ -19,11 +20,20 @@ export class MemoryStore implements Store {
     const stamp: Stamp = { version: version + 1, epoch: 1 };
     const clusters = new Map([...publication.clusters].map(([name, each]) => [name, { ...each, ...stamp }]));
     this.stored = { ...stamp, clusters, problem: publication.problem };
+    this.kept.push(this.stored);
     return this.stored;
   }
 
   async get(): Promise<StoredPublication | null> {
     return this.stored;
+  }
+
+  async getVersion(version: number): Promise<StoredPublication | null> {
+    return this.kept.find((each) => each.version === version) ?? null;
+  }
+
+  async versions(): Promise<readonly number[]> {
+    return this.kept.map(({ version }) => version).reverse();
   }
 
   watch(): () => void {
