@@ -98,7 +98,8 @@ function targets(network: Network, { level, supply }: Equaliser): Float64Array {
   return target;
 }
 
-function marginalAt(
+/** φ′ from the right at a load, ms; at the capacity the last one. */
+export function marginalAt(
   { pieceStart, pieceFrom, pieceTo, pieceLow, pieceHigh }: Network,
   engine: number,
   load: number,

@@ -13,7 +13,8 @@ import { rehang, SINK, shiftPrices } from "./tree.ts";
  * leaves. That keeps the property, and pivots that move nothing then can't repeat a tree (Cunningham 1976).
  *
  * *Long step.* A sink arc that reaches the end of its segment does not block while the reduced cost with its next slope
- * is still below −ε: the push goes on over it.
+ * is still below −ε: the push goes on over it. So does a cell → engine arc at its reference, while what moving it costs
+ * is still covered.
  */
 /** What enters: a cell → engine arc (its number), pushed forwards or back. */
 export function pushArc(network: Network, grid: Grid, arc: number, forwards: boolean, epsilon: number): void {
@@ -40,6 +41,8 @@ function pivot(
   entering: number,
   forwards: boolean,
   epsilon: number,
+  begunFlow = -1,
+  begunSegment = 0,
 ): void {
   const { cells, tree, price, churn, arcNext, arcBase } = network;
   const { parent, arc, flow, size } = tree;
@@ -49,6 +52,8 @@ function pivot(
   let room = Number.POSITIVE_INFINITY;
   let blocking = -1;
   let headBlocks = false;
+  // How many block first.
+  let ties = 0;
   let tailTop = -1;
   let headTop = -1;
   let a = tail;
@@ -70,7 +75,8 @@ function pivot(
         room = left;
         blocking = a;
         headBlocks = false;
-      }
+        ties = 1;
+      } else if (left === room) ties++;
       a = parent[a]!;
     } else {
       const on = arc[b]!;
@@ -81,6 +87,7 @@ function pivot(
         if (churn !== null && churn.beyond[on] === 1) left -= churn.reference[on]!;
       } else if (churn !== null && churn.beyond[on] === 0) left = churn.reference[on]! - flow[b]!;
       if (left <= room && left < Number.POSITIVE_INFINITY) {
+        ties = left < room ? 1 : ties + 1;
         room = left;
         blocking = b;
         headBlocks = true;
@@ -100,6 +107,10 @@ function pivot(
   if (own >= 0) {
     ownSegment = forwards ? at[own]! : at[own]! - 1;
     ownFlow = from[at[own]!]!;
+    if (begunFlow >= 0) {
+      ownSegment = begunSegment;
+      ownFlow = begunFlow;
+    }
     cost = forwards ? slope[ownSegment]! : -slope[ownSegment]!;
     if (!forwards) ownReach = ownFlow - from[ownSegment]!;
     else if (ownSegment + 1 < end[own]!) ownReach = from[ownSegment + 1]! - ownFlow;
@@ -107,13 +118,13 @@ function pivot(
   } else if (forwards) {
     cost = arcNext[entering]!;
     if (churn !== null) {
-      if (churn.beyond[entering] === 1) ownFlow = churn.reference[entering]!;
-      else ownReach = churn.reference[entering]!;
+      ownFlow = begunFlow >= 0 ? begunFlow : churn.beyond[entering] === 1 ? churn.reference[entering]! : 0;
+      if (churn.beyond[entering] === 0) ownReach = churn.reference[entering]! - ownFlow;
       ownEnds = true;
     }
   } else {
     cost = -arcBase[entering]!;
-    ownFlow = churn!.reference[entering]!;
+    ownFlow = begunFlow >= 0 ? begunFlow : churn!.reference[entering]!;
     ownReach = ownFlow;
     ownEnds = true;
   }
@@ -169,6 +180,34 @@ function pivot(
     }
   }
 
+  // An arc that alone blocks at its reference is no end while going on pays what moving it costs.
+  if (churn !== null && ties === 1 && room === moved && Math.min(tailReach, headReach, ownReach) > moved) {
+    const on = arc[blocking]!;
+    const grows = headBlocks === blocking < cells;
+    if (on !== SINK && churn.reference[on]! > 0 && churn.beyond[on] === (grows ? 0 : 1)) {
+      if (reduced + churn.moveMs[on]! < -epsilon) {
+        push(network, tail, head, meet, moved);
+        if (tailTop >= 0) follow(network, grid, tailTop, tailSegment);
+        if (headTop >= 0) follow(network, grid, headTop, headSegment);
+        churn.beyond[on] = grows ? 1 : 0;
+        arcNext[on] = grows ? arcBase[on]! + churn.moveMs[on]! : arcBase[on]!;
+        shiftPrices(tree, price, blocking, headBlocks ? churn.moveMs[on]! : -churn.moveMs[on]!);
+        pivot(
+          network,
+          grid,
+          tail,
+          head,
+          entering,
+          forwards,
+          epsilon,
+          ownFlow + (forwards ? moved : -moved),
+          ownSegment,
+        );
+        return;
+      }
+    }
+  }
+
   // 3. Who leaves: of those that block at `moved`, the last in the direction of the push.
   let leaving: number;
   if (headReach === moved) {
@@ -182,31 +221,18 @@ function pivot(
     headBlocks = false;
   }
 
-  // 4. Push.
-  if (moved > 0) {
-    for (a = tail; a !== meet; a = parent[a]!) {
-      if (a < cells || arc[a] === SINK) flow[a] = flow[a]! - moved;
-      else flow[a] = flow[a]! + moved;
-    }
-    for (b = head; b !== meet; b = parent[b]!) {
-      if (b < cells || arc[b] === SINK) flow[b] = flow[b]! + moved;
-      else flow[b] = flow[b]! - moved;
-    }
-  }
-
-  // 5. Prices of a component follow the segment that holds it.
+  // 4. Push; prices of a component follow the segment that holds it.
+  if (moved > 0) push(network, tail, head, meet, moved);
   if (tailTop >= 0) {
-    const shift = slope[tailSegment]! - slope[at[tailTop]!]!;
-    at[tailTop] = tailSegment;
-    if (leaving !== tailTop && shift !== 0) shiftPrices(tree, price, tailTop, shift);
+    if (leaving === tailTop) at[tailTop] = tailSegment;
+    else follow(network, grid, tailTop, tailSegment);
   }
   if (headTop >= 0) {
-    const shift = slope[headSegment]! - slope[at[headTop]!]!;
-    at[headTop] = leaving === headTop ? headSegment + 1 : headSegment;
-    if (leaving !== headTop && shift !== 0) shiftPrices(tree, price, headTop, shift);
+    if (leaving === headTop) at[headTop] = headSegment + 1;
+    else follow(network, grid, headTop, headSegment);
   }
 
-  // 6. The entering arc's new state, and the tree.
+  // 5. The entering arc's new state, and the tree.
   ownFlow += forwards ? moved : -moved;
   if (own >= 0) {
     at[own] = leaving === ENTERING && forwards ? ownSegment + 1 : ownSegment;
@@ -236,4 +262,23 @@ function pivot(
     shiftPrices(tree, price, leaving, reduced);
     rehang(tree, leaving, tail, head, entering, ownFlow);
   }
+}
+
+function push({ cells, tree }: Network, tail: number, head: number, meet: number, moved: number): void {
+  const { parent, arc, flow } = tree;
+  for (let a = tail; a !== meet; a = parent[a]!) {
+    if (a < cells || arc[a] === SINK) flow[a] = flow[a]! - moved;
+    else flow[a] = flow[a]! + moved;
+  }
+  for (let b = head; b !== meet; b = parent[b]!) {
+    if (b < cells || arc[b] === SINK) flow[b] = flow[b]! + moved;
+    else flow[b] = flow[b]! - moved;
+  }
+}
+
+/** The component of `top` is held by another segment of its sink arc from now on. */
+function follow({ tree, price }: Network, { slope, at }: Grid, top: number, segment: number): void {
+  const shift = slope[segment]! - slope[at[top]!]!;
+  at[top] = segment;
+  if (shift !== 0) shiftPrices(tree, price, top, shift);
 }

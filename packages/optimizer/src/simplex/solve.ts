@@ -7,6 +7,7 @@ import { extract } from "./extract.ts";
 import { createGrid, regrid } from "./grid.ts";
 import { createNetwork, type Network } from "./network.ts";
 import { createPricing, runSimplex } from "./simplex.ts";
+import { letGo, standStill } from "./stand.ts";
 import { SINK } from "./tree.ts";
 import { keepWarm, plant, type Warm } from "./warm.ts";
 
@@ -50,14 +51,22 @@ export function solveSimplex(problem: Problem, options: SimplexOptions = {}): Si
   const pivotLimit = options.pivotLimit ?? defaultPivotLimit(problem);
   const equaliser = createEqualiser(network);
   const pricing = createPricing(network);
-  let eta = COLD_ETA;
-  if (warm !== undefined && plant(network, warm)) {
-    eta = WARM_ETA;
-    equalise(network, equaliser);
-  } else crash(network, equaliser);
+  const demand = totalOf(problem.demandWps);
+  const isClose = (cost: number, bound: number): boolean =>
+    cost - bound <= targetGap * Math.abs(bound) + 1e-12 * demand;
+  let eta = WARM_ETA;
+  // With a price on moving: where nothing is worth it that is soon shown; else the last tree is nearer to the answer.
+  const stands = standStill(network, warm);
+  if (!stands || (warm !== undefined && !isClose(objective(network), lowerBound(network)))) {
+    letGo(network);
+    if (warm !== undefined && plant(network, warm)) equalise(network, equaliser);
+    else {
+      eta = COLD_ETA;
+      crash(network, equaliser);
+    }
+  }
   const grid = createGrid(network);
 
-  const demand = totalOf(problem.demandWps);
   const gapHistory: number[] = [];
   let best = lowerBound(network);
   const prices = new Float64Array(network.engines);
@@ -67,7 +76,7 @@ export function solveSimplex(problem: Problem, options: SimplexOptions = {}): Si
   let status: "solved" | "capped" = "capped";
   let message = "";
   const gap = (): number => (cost - best) / Math.max(Math.abs(best), Number.MIN_VALUE);
-  const close = (): boolean => cost - best <= targetGap * Math.abs(best) + 1e-12 * demand;
+  const close = (): boolean => isClose(cost, best);
   const certify = (): void => {
     const bound = lowerBound(network);
     if (!(bound > best)) return;

@@ -101,7 +101,8 @@ fn targets(network: &mut Network, state: &mut Equaliser) -> Vec<f64> {
     target
 }
 
-fn marginal_at(network: &Network, engine: usize, load: f64) -> f64 {
+/// φ′ from the right at a load, ms; at the capacity the last one.
+pub fn marginal_at(network: &Network, engine: usize, load: f64) -> f64 {
     let pieces = &network.pieces;
     let range = pieces.range(engine);
     if range.is_empty() {

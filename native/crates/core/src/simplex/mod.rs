@@ -24,6 +24,7 @@ mod level;
 mod network;
 mod pivot;
 mod pricing;
+mod stand;
 mod tree;
 mod warm;
 
@@ -170,25 +171,30 @@ pub fn solve(problem: &Problem, target_gap: f64, limits: &mut Limits, warm: Opti
     let network = &mut network;
     let mut equaliser = Equaliser::new(network);
     let mut pricing = Pricing::new(network);
-    let mut eta = COLD_ETA;
-    if warm.is_some_and(|warm| warm::plant(network, warm)) {
-        eta = WARM_ETA;
-        equaliser.run(network);
-    } else {
-        crash::crash(network, &mut equaliser);
-    }
-    let mut grid = Grid::new(network);
-
     let mut demand = 0.0;
     for value in problem.demand_wps {
         demand += value;
     }
+    let close = |cost: f64, bound: f64| cost - bound <= target_gap * bound.abs() + 1e-12 * demand;
+    let mut eta = WARM_ETA;
+    // With a price on moving: where nothing is worth it that is soon shown; else the last tree is nearer to the answer.
+    let stands = stand::stand_still(network, warm);
+    if !stands || (warm.is_some() && !close(certificate::objective(network), certificate::lower_bound(network))) {
+        stand::let_go(network);
+        if warm.is_some_and(|warm| warm::plant(network, warm)) {
+            equaliser.run(network);
+        } else {
+            eta = COLD_ETA;
+            crash::crash(network, &mut equaliser);
+        }
+    }
+    let mut grid = Grid::new(network);
+
     let mut bound = Bound { best: f64::NEG_INFINITY, price: vec![0.0; network.engines] };
     bound.certify(network);
     let mut cost = certificate::objective(network);
     let mut stages = 0;
     let mut gap_history = Vec::new();
-    let close = |cost: f64, best: f64| cost - best <= target_gap * best.abs() + 1e-12 * demand;
     let gap = |cost: f64, best: f64| (cost - best) / best.abs().max(f64::from_bits(1));
     let mut ending = None;
     if close(cost, bound.best) {

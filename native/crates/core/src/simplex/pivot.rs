@@ -8,20 +8,21 @@
 //! leaves. That keeps the property, and pivots that move nothing then can't repeat a tree (Cunningham 1976).
 //!
 //! *Long step.* A sink arc that reaches the end of its segment does not block while the reduced cost with its next slope
-//! is still below −ε: the push goes on over it.
+//! is still below −ε: the push goes on over it. So does a cell → engine arc at its reference, while what moving it costs
+//! is still covered.
 
 use super::grid::Grid;
 use super::network::Network;
-use super::tree::SINK;
+use super::tree::{SINK, Tree};
 
 /// What enters: a cell → engine arc (its number), pushed forwards or back.
 pub fn push_arc(network: &mut Network, grid: &mut Grid, arc: usize, forwards: bool, epsilon: f64) {
     let cell = network.arc_cell[arc] as usize;
     let node = network.arc_node[arc] as usize;
     if forwards {
-        pivot(network, grid, cell, node, arc as u32, true, epsilon);
+        pivot(network, grid, cell, node, arc as u32, true, epsilon, None);
     } else {
-        pivot(network, grid, node, cell, arc as u32, false, epsilon);
+        pivot(network, grid, node, cell, arc as u32, false, epsilon, None);
     }
 }
 
@@ -29,9 +30,9 @@ pub fn push_arc(network: &mut Network, grid: &mut Grid, arc: usize, forwards: bo
 pub fn push_sink(network: &mut Network, grid: &mut Grid, node: usize, forwards: bool, epsilon: f64) {
     let root = network.root;
     if forwards {
-        pivot(network, grid, node, root, SINK, true, epsilon);
+        pivot(network, grid, node, root, SINK, true, epsilon, None);
     } else {
-        pivot(network, grid, root, node, SINK, false, epsilon);
+        pivot(network, grid, root, node, SINK, false, epsilon, None);
     }
 }
 
@@ -44,6 +45,8 @@ enum Leaving {
 
 const NOBODY: usize = usize::MAX;
 
+/// `begun`: flow and segment of the entering arc where this goes on with a push that crossed a reference.
+#[allow(clippy::too_many_arguments)]
 fn pivot(
     network: &mut Network,
     grid: &mut Grid,
@@ -52,6 +55,7 @@ fn pivot(
     entering: u32,
     forwards: bool,
     epsilon: f64,
+    begun: Option<(f64, usize)>,
 ) {
     let Network { cells, tree, price, churn, arc_next, arc_base, .. } = network;
     let cells = *cells;
@@ -61,6 +65,8 @@ fn pivot(
     let mut room = f64::INFINITY;
     let mut blocking = NOBODY;
     let mut head_blocks = false;
+    // How many block first.
+    let mut ties = 0;
     let mut tail_top = NOBODY;
     let mut head_top = NOBODY;
     let mut a = tail;
@@ -88,6 +94,9 @@ fn pivot(
                 room = left;
                 blocking = a;
                 head_blocks = false;
+                ties = 1;
+            } else if left == room {
+                ties += 1;
             }
             a = tree.parent[a] as usize;
         } else {
@@ -104,6 +113,7 @@ fn pivot(
                 left = churn.reference[on as usize] - tree.flow[b];
             }
             if left <= room && left < f64::INFINITY {
+                ties = if left < room { 1 } else { ties + 1 };
                 room = left;
                 blocking = b;
                 head_blocks = true;
@@ -129,6 +139,10 @@ fn pivot(
     if own != NOBODY {
         own_segment = if forwards { at[own] as usize } else { at[own] as usize - 1 };
         own_flow = from[at[own] as usize];
+        if let Some((flow, segment)) = begun {
+            own_segment = segment;
+            own_flow = flow;
+        }
         cost = if forwards { slope[own_segment] } else { -slope[own_segment] };
         if !forwards {
             own_reach = own_flow - from[own_segment];
@@ -139,16 +153,18 @@ fn pivot(
     } else if forwards {
         cost = arc_next[entering as usize];
         if let Some(churn) = churn.as_ref() {
-            if churn.beyond[entering as usize] == 1 {
-                own_flow = churn.reference[entering as usize];
-            } else {
-                own_reach = churn.reference[entering as usize];
+            let reference = churn.reference[entering as usize];
+            let beyond = churn.beyond[entering as usize] == 1;
+            own_flow = begun.map_or(if beyond { reference } else { 0.0 }, |(flow, _)| flow);
+            if !beyond {
+                own_reach = reference - own_flow;
             }
             own_ends = true;
         }
     } else {
         cost = -arc_base[entering as usize];
-        own_flow = churn.as_ref().map_or(0.0, |churn| churn.reference[entering as usize]);
+        let rested = churn.as_ref().map_or(0.0, |churn| churn.reference[entering as usize]);
+        own_flow = begun.map_or(rested, |(flow, _)| flow);
         own_reach = own_flow;
         own_ends = true;
     }
@@ -227,6 +243,32 @@ fn pivot(
         }
     }
 
+    // An arc that alone blocks at its reference is no end while going on pays what moving it costs.
+    if let Some(churn) = churn.as_mut()
+        && ties == 1
+        && room == moved
+        && tail_reach.min(head_reach).min(own_reach) > moved
+        && tree.arc[blocking] != SINK
+    {
+        let on = tree.arc[blocking] as usize;
+        let grows = head_blocks == (blocking < cells);
+        let price_ms = churn.move_ms[on];
+        if churn.reference[on] > 0.0 && churn.beyond[on] == u8::from(!grows) && reduced + price_ms < -epsilon {
+            push(tree, cells, (tail, head, meet), moved);
+            for (top, segment) in [(tail_top, tail_segment), (head_top, head_segment)] {
+                if top != NOBODY {
+                    follow(tree, price, slope, at, top, segment);
+                }
+            }
+            churn.beyond[on] = u8::from(grows);
+            arc_next.to_mut()[on] = if grows { arc_base[on] + price_ms } else { arc_base[on] };
+            tree.shift_prices(price, blocking, if head_blocks { price_ms } else { -price_ms });
+            own_flow += if forwards { moved } else { -moved };
+            let begun = Some((own_flow, own_segment));
+            return pivot(network, grid, tail, head, entering, forwards, epsilon, begun);
+        }
+    }
+
     // 3. Who leaves: of those that block at `moved`, the last in the direction of the push.
     let leaving = if head_reach == moved {
         head_blocks = true;
@@ -242,46 +284,26 @@ fn pivot(
         Leaving::Node(tail_top)
     };
 
-    // 4. Push.
+    // 4. Push; prices of a component follow the segment that holds it.
     if moved > 0.0 {
-        a = tail;
-        while a != meet {
-            if a < cells || tree.arc[a] == SINK {
-                tree.flow[a] -= moved;
-            } else {
-                tree.flow[a] += moved;
-            }
-            a = tree.parent[a] as usize;
-        }
-        b = head;
-        while b != meet {
-            if b < cells || tree.arc[b] == SINK {
-                tree.flow[b] += moved;
-            } else {
-                tree.flow[b] -= moved;
-            }
-            b = tree.parent[b] as usize;
-        }
+        push(tree, cells, (tail, head, meet), moved);
     }
-
-    // 5. Prices of a component follow the segment that holds it.
     if tail_top != NOBODY {
-        let shift = slope[tail_segment] - slope[at[tail_top] as usize];
-        at[tail_top] = tail_segment as u32;
-        if leaving != Leaving::Node(tail_top) && shift != 0.0 {
-            tree.shift_prices(price, tail_top, shift);
+        if leaving == Leaving::Node(tail_top) {
+            at[tail_top] = tail_segment as u32;
+        } else {
+            follow(tree, price, slope, at, tail_top, tail_segment);
         }
     }
     if head_top != NOBODY {
-        let shift = slope[head_segment] - slope[at[head_top] as usize];
-        let leaves = leaving == Leaving::Node(head_top);
-        at[head_top] = head_segment as u32 + u32::from(leaves);
-        if !leaves && shift != 0.0 {
-            tree.shift_prices(price, head_top, shift);
+        if leaving == Leaving::Node(head_top) {
+            at[head_top] = head_segment as u32 + 1;
+        } else {
+            follow(tree, price, slope, at, head_top, head_segment);
         }
     }
 
-    // 6. The entering arc's new state, and the tree.
+    // 5. The entering arc's new state, and the tree.
     own_flow += if forwards { moved } else { -moved };
     if own != NOBODY {
         at[own] = own_segment as u32 + u32::from(leaving == Leaving::Entering && forwards);
@@ -314,5 +336,37 @@ fn pivot(
     } else {
         tree.shift_prices(price, leaving, reduced);
         tree.rehang(leaving, tail, head, entering, own_flow);
+    }
+}
+
+/// Moves flow along the tree's side of the cycle; `ends`: tail, head, and where their paths meet.
+fn push(tree: &mut Tree, cells: usize, ends: (usize, usize, usize), moved: f64) {
+    let (tail, head, meet) = ends;
+    let mut a = tail;
+    while a != meet {
+        if a < cells || tree.arc[a] == SINK {
+            tree.flow[a] -= moved;
+        } else {
+            tree.flow[a] += moved;
+        }
+        a = tree.parent[a] as usize;
+    }
+    let mut b = head;
+    while b != meet {
+        if b < cells || tree.arc[b] == SINK {
+            tree.flow[b] += moved;
+        } else {
+            tree.flow[b] -= moved;
+        }
+        b = tree.parent[b] as usize;
+    }
+}
+
+/// The component of `top` is held by another segment of its sink arc from now on.
+fn follow(tree: &Tree, price: &mut [f64], slope: &[f64], at: &mut [u32], top: usize, segment: usize) {
+    let shift = slope[segment] - slope[at[top] as usize];
+    at[top] = segment as u32;
+    if shift != 0.0 {
+        tree.shift_prices(price, top, shift);
     }
 }
