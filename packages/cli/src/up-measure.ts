@@ -73,12 +73,19 @@ export class UpMeasurement {
         .filter((each) => each.cluster === cluster && each.class === cell.class);
       const answered = sum(driven, (each) => each.answered);
       const weights = this.#snapshots.map((each) => weightsOf(each.get(cluster), cell.class));
+      // Weights change within the seconds measured: an engine that only an earlier snapshot used took its part as well.
+      const used = new Set([
+        ...weights.flatMap((each) => [...each.keys()]),
+        ...driven.flatMap((each) => Object.keys(each.engines)),
+      ]);
       const engines = new Map(
-        cell.engines.map((id) => {
-          const weight = mean(weights.map((each) => each.get(id) ?? 0));
-          const share = answered === 0 ? null : sum(driven, (each) => each.engines[id] ?? 0) / answered;
-          return [id, { weight, share }] as const;
-        }),
+        [...this.#fleet.engines.keys()]
+          .filter((id) => used.has(id))
+          .map((id) => {
+            const weight = mean(weights.map((each) => each.get(id) ?? 0));
+            const share = answered === 0 ? null : sum(driven, (each) => each.engines[id] ?? 0) / answered;
+            return [id, { weight, share }] as const;
+          }),
       );
       return {
         cluster,

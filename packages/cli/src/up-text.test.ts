@@ -81,6 +81,15 @@ describe("what up measures", () => {
     expect(result.measuredMs).toBeCloseTo((20 * 100 + 10 * 200 + 20 * 500) / 50, 12);
   });
 
+  it("has every engine that took a part, also one that the newest snapshot no longer uses: shares sum to all", () => {
+    const measurement = measured();
+    measurement.addSnapshots(new Map([["b", snapshot("b", ["engine-b"], [1], 300)]]));
+    const b = measurement.result().cells.find((cell) => cell.cluster === "b")!;
+    const engines = [...b.engines.values()];
+    expect(engines.reduce((sum, each) => sum + each.weight, 0)).toBeCloseTo(1, 12);
+    expect(engines.reduce((sum, each) => sum + each.share!, 0)).toBeCloseTo(1, 12);
+  });
+
   it("has no shares where nothing was driven", () => {
     const measurement = new UpMeasurement(fleet);
     measurement.addSnapshots(new Map([["a", snapshot("a", ["engine-a"], [1], 300)]]));
