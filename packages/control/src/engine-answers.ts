@@ -32,7 +32,7 @@ export function engineAnswers(control: Control): EngineAnswer[] {
       id: state.id,
       health: state.health,
       healthReason: state.healthReason,
-      healthAgeMs: nowMs - state.healthSinceMs,
+      healthAgeMs: Math.round(nowMs - state.healthSinceMs),
       share: control.published.shares.get(state.id) ?? {},
       inFlight: running.value === null || waiting.value === null ? null : running.value + waiting.value,
       penalty: {

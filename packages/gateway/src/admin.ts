@@ -65,7 +65,7 @@ function engineAnswers({ engines, routing, nowMs }: AdminParts): unknown[] {
       id,
       health: facts.health,
       healthReason: facts.reason,
-      healthAgeMs: nowMs() - facts.sinceMs,
+      healthAgeMs: Math.round(nowMs() - facts.sinceMs),
       share: Object.fromEntries(share),
       inFlight: engines.inFlight(id),
       penalty: { factor: facts.factor, evidence: null },

@@ -160,7 +160,7 @@ export class Engines {
     const waitedMs = this.#options.clock.nowMs() - heard.atMs;
     const age = (name: keyof EngineSignals): EngineSignals[typeof name] => {
       const { value, state, ageMs } = heard.values[name];
-      const agedMs = ageMs === null ? null : ageMs + waitedMs;
+      const agedMs = ageMs === null ? null : Math.round(ageMs + waitedMs);
       return { value, ageMs: agedMs, state: state === "fresh" && waitedMs > STALE_AFTER_MS ? "stale" : state };
     };
     return {

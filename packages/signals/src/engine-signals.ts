@@ -50,7 +50,7 @@ export class SignalBook {
     const said = this.#reading?.signals[name] ?? (name === "readyReplicas" ? "not-offered" : "missing");
     if (said === "not-offered") return NOT_OFFERED;
     if (said === "missing") return MISSING;
-    const ageMs = Math.max(0, nowMs - this.#atMs);
+    const ageMs = Math.max(0, Math.round(nowMs - this.#atMs));
     return { value: said, state: ageMs <= this.#freshMs ? "fresh" : "stale", ageMs };
   }
 }
