@@ -1,12 +1,10 @@
 import { z } from "zod";
-import { refuse, schemaProblems } from "./document.ts";
+import { parseBy } from "./document.ts";
 
-/**
- * What a gateway tells the control plane each second: CONTRACT "POST control /v1/demand". Counts are of the window.
- */
 const counts = z.int().nonnegative();
 const notNegative = z.number().nonnegative().finite();
 
+/** What a gateway tells the control plane each second: the body of `POST /v1/demand`. Counts are of the window. */
 export const demandReportSchema = z.strictObject({
   gateway: z.string().min(1),
   cluster: z.string().min(1),
@@ -47,7 +45,5 @@ export type DemandReport = z.infer<typeof demandReportSchema>;
 
 /** @throws GuidevaneError `bad_demand`, naming each path and value */
 export function parseDemandReport(data: unknown): DemandReport {
-  const parsed = demandReportSchema.safeParse(data);
-  if (!parsed.success) refuse("bad_demand", "demand report", schemaProblems(parsed.error, data, new Set()));
-  return parsed.data!;
+  return parseBy(demandReportSchema, data, "demand report", "bad_demand");
 }

@@ -30,17 +30,38 @@ export function parseYaml(text: string, name: string, code: DocumentCode): unkno
   return document.toJS() as unknown;
 }
 
-/** Throws `code` if there is any problem; the message has all of them, a line each. */
-export function refuse(code: DocumentCode, name: string, problems: readonly InputProblem[]): void {
-  if (problems.length === 0) return;
-  const lines = problems.map((each) => `  ${showProblem(each)}`).join("\n");
-  const count = problems.length === 1 ? "1 problem" : `${problems.length} problems`;
-  throw new GuidevaneError(code, `${name}: ${count}\n${lines}`, { problems });
+/**
+ * `data` as its schema reads it, defaults in place.
+ *
+ * @param knownKeys names that an unknown key is compared with, to say which unit it lacks
+ * @throws GuidevaneError `code`, with one problem per fault
+ */
+export function parseBy<Schema extends z.ZodType>(
+  schema: Schema,
+  data: unknown,
+  name: string,
+  code: DocumentCode,
+  knownKeys: ReadonlySet<string> = new Set(),
+): z.output<Schema> {
+  const parsed = schema.safeParse(data);
+  if (parsed.success) return parsed.data;
+  throw refusal(code, name, schemaProblems(parsed.error, data, knownKeys));
 }
 
 /** What a zod schema found wrong with `data`, in our words: unknown keys one by one, each with its value. */
 export function schemaProblems(error: z.ZodError, data: unknown, knownKeys: ReadonlySet<string>): InputProblem[] {
-  return error.issues.flatMap((issue) => issueProblems(issue as z.core.$ZodIssue, data, knownKeys));
+  return error.issues.flatMap((issue) => issueProblems(issue, data, knownKeys));
+}
+
+/** Throws `code` if there is any problem; the message has all of them, a line each. */
+export function refuse(code: DocumentCode, name: string, problems: readonly InputProblem[]): void {
+  if (problems.length > 0) throw refusal(code, name, problems);
+}
+
+function refusal(code: DocumentCode, name: string, problems: readonly InputProblem[]): GuidevaneError {
+  const lines = problems.map((each) => `  ${showProblem(each)}`).join("\n");
+  const count = problems.length === 1 ? "1 problem" : `${problems.length} problems`;
+  return new GuidevaneError(code, `${name}: ${count}\n${lines}`, { problems });
 }
 
 function issueProblems(issue: z.core.$ZodIssue, data: unknown, knownKeys: ReadonlySet<string>): InputProblem[] {

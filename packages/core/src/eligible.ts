@@ -2,7 +2,7 @@ import type { ClassSpec, EngineSpec } from "./fleet.ts";
 
 /** What rules an engine out for a class, and the sentence for a person. */
 export interface Ineligible {
-  readonly by: "model" | "capability" | "residency" | "compute" | "context" | "network" | "admin";
+  readonly by: "model" | "capability" | "residency" | "compute" | "context" | "network";
   readonly message: string;
 }
 

@@ -1,9 +1,9 @@
 import { z } from "zod";
 import { ADMIN_STATES, SIGNAL_STATES } from "./words.ts";
 
-/** Events of the control plane's feed (server-sent events, CONTRACT "GET control /v1/feed"). Each has one JSON line. */
 const signal = z.object({ value: z.number().nullable(), state: z.enum(SIGNAL_STATES), ageMs: z.number().nullable() });
 
+/** Events of the control plane's feed (`GET /v1/feed`, server-sent events), the data of each one line of JSON. */
 export const feedEventSchemas = {
   /** A snapshot was published. */
   snapshot: z.object({ tag: z.string() }),

@@ -1,4 +1,4 @@
-import { parseYaml, refuse, schemaProblems, valueAtPath } from "./document.ts";
+import { parseBy, parseYaml, refuse, valueAtPath } from "./document.ts";
 import { ineligibleFor } from "./eligible.ts";
 import { type InputProblem, problem } from "./errors.ts";
 import { FLEET_KEYS, type FleetDocument, fleetSchema, NOT_SUPPORTED_YET } from "./fleet-schema.ts";
@@ -108,18 +108,15 @@ export function rttMsOf(
 }
 
 /**
- * The fleet file (YAML, CONTRACT: fleet file) and the files it names, to a fleet.
+ * The fleet file (YAML, `docs/fleet-file.md`) and the files it names, to a fleet.
  *
  * @param read resolves paths against the fleet file's own folder
  * @throws GuidevaneError `bad_fleet`, `bad_profile` or `bad_network`, naming each path and value
  */
 export async function loadFleet(text: string, name: string, read: ReadText): Promise<Fleet> {
   const data = parseYaml(text, name, "bad_fleet");
-  const early = notSupported(data);
-  refuse("bad_fleet", name, early);
-  const parsed = fleetSchema.safeParse(data);
-  if (!parsed.success) refuse("bad_fleet", name, schemaProblems(parsed.error, data, FLEET_KEYS));
-  const document = parsed.data!;
+  refuse("bad_fleet", name, notSupported(data));
+  const document = parseBy(fleetSchema, data, name, "bad_fleet", FLEET_KEYS);
 
   const problems: InputProblem[] = [];
   const profiles = new Map<string, Profile>();

@@ -1,7 +1,7 @@
 export * from "./clock.ts";
 export * from "./curve.ts";
 export * from "./demand.ts";
-export { parseYaml, refuse, schemaProblems } from "./document.ts";
+export { parseBy, parseYaml, refuse, schemaProblems } from "./document.ts";
 export * from "./eligible.ts";
 export * from "./errors.ts";
 export * from "./feed.ts";

@@ -1,4 +1,4 @@
-import type { ClusterSnapshot } from "./snapshot.ts";
+import type { ClusterSnapshot, Stamp } from "./snapshot.ts";
 import type { AdminState } from "./words.ts";
 
 /** What one tick publishes: the snapshot of every cluster, and the problem that they were solved from. */
@@ -6,11 +6,6 @@ export interface Publication {
   readonly clusters: ReadonlyMap<string, ClusterSnapshot>;
   /** Plain JSON; `verifyCertificate` works from it. */
   readonly problem: unknown;
-}
-
-export interface Stamp {
-  readonly version: number;
-  readonly epoch: number;
 }
 
 export interface StoredPublication extends Publication, Stamp {}

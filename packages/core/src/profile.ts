@@ -1,6 +1,6 @@
 import { z } from "zod";
 import type { Knots } from "./curve.ts";
-import { parseYaml, refuse, schemaProblems } from "./document.ts";
+import { parseBy, parseYaml, refuse } from "./document.ts";
 import { type InputProblem, problem } from "./errors.ts";
 
 /** Measured latency curves of one (SKU, model, precision) and the load that it can hold. */
@@ -53,15 +53,13 @@ export const profileSchema = z.strictObject({
 const KNOWN_KEYS = new Set(Object.keys(profileSchema.shape));
 
 /**
- * A profile file (YAML, CONTRACT: profile file) to a profile.
+ * A profile file (YAML, `docs/fleet-file.md`) to a profile.
  *
  * @throws GuidevaneError `bad_profile`, naming each path and value
  */
 export function parseProfile(text: string, name: string): Profile {
   const data = parseYaml(text, name, "bad_profile");
-  const parsed = profileSchema.safeParse(data);
-  if (!parsed.success) refuse("bad_profile", name, schemaProblems(parsed.error, data, KNOWN_KEYS));
-  const raw = parsed.data!;
+  const raw = parseBy(profileSchema, data, name, "bad_profile", KNOWN_KEYS);
   refuse("bad_profile", name, [
     ...curveProblems("ttftMs", raw.ttftMs),
     ...curveProblems("tbotMs", raw.tbotMs),
@@ -83,7 +81,7 @@ export function parseProfile(text: string, name: string): Profile {
 }
 
 /** Units of work of a request with these tokens, none of them cached. */
-export function workOf(profile: Profile, promptTokens: number, outputTokens: number): number {
+export function workOf(profile: Pick<Profile, "work">, promptTokens: number, outputTokens: number): number {
   return (promptTokens * profile.work.prefillPerKtok + outputTokens * profile.work.decodePerKtok) / 1000;
 }
 
@@ -121,8 +119,7 @@ export const GENERIC_PROFILE: Profile = {
 const REFERENCE_TOLERANCE = 0.01;
 
 function referenceProblems(raw: z.infer<typeof profileSchema>): InputProblem[] {
-  const { promptTokens, outputTokens } = raw.reference;
-  const work = (promptTokens * raw.work.prefillPerKtok + outputTokens * raw.work.decodePerKtok) / 1000;
+  const work = workOf(raw, raw.reference.promptTokens, raw.reference.outputTokens);
   if (Math.abs(work - 1) <= REFERENCE_TOLERANCE) return [];
   return [problem("invalid_value", "work", work, "the reference request must come to 1.0 unit of work within 1 %")];
 }

@@ -1,10 +1,10 @@
 import { z } from "zod";
-import { refuse, schemaProblems } from "./document.ts";
+import { parseBy, refuse } from "./document.ts";
 import { GuidevaneError, type InputProblem, problem } from "./errors.ts";
 import { ADMIN_STATES, CAPABILITIES, ENGINE_KINDS } from "./words.ts";
 
 /**
- * One immutable, versioned publication, as one cluster sees it: CONTRACT "GET control /v1/snapshot". Gateways route by
+ * One immutable, versioned publication, as one cluster sees it: the body of `GET /v1/snapshot`. Gateways route by
  * this and nothing else; it carries the engines' definitions without their credentials.
  */
 
@@ -135,9 +135,7 @@ export function parseClusterSnapshot(json: string, name = "snapshot"): ClusterSn
   } catch (error) {
     throw new GuidevaneError("bad_snapshot", `${name}: is not JSON`, { cause: error });
   }
-  const parsed = clusterSnapshotSchema.safeParse(data);
-  if (!parsed.success) refuse("bad_snapshot", name, schemaProblems(parsed.error, data, new Set()));
-  const snapshot = parsed.data!;
+  const snapshot = parseBy(clusterSnapshotSchema, data, name, "bad_snapshot");
   refuse("bad_snapshot", name, checkClusterSnapshot(snapshot));
   return snapshot;
 }
@@ -206,15 +204,18 @@ export function encodeRing(owners: Uint16Array, engines: number): string {
   return bytes.toString("base64");
 }
 
-/** The tag of a snapshot: `EPOCH-VERSION`, the ETag of the admin API. */
-export function snapshotTag(stamp: { readonly epoch: number; readonly version: number }): string {
-  return `${stamp.epoch}-${stamp.version}`;
+/** What orders publications: a version counts within an epoch, and epochs only rise. */
+export interface Stamp {
+  readonly version: number;
+  readonly epoch: number;
 }
 
-/** Whether `next` may replace `present`: its epoch does not go back, and within an epoch neither does its version. */
-export function isNewer(
-  next: { epoch: number; version: number },
-  present: { epoch: number; version: number },
-): boolean {
+/** The tag of a snapshot: `EPOCH-VERSION`, the ETag of the admin API. */
+export function snapshotTag({ epoch, version }: Stamp): string {
+  return `${epoch}-${version}`;
+}
+
+/** Whether `next` may replace `present`: it is of a later epoch, or a later version of the same. */
+export function isNewer(next: Stamp, present: Stamp): boolean {
   return next.epoch > present.epoch || (next.epoch === present.epoch && next.version > present.version);
 }
