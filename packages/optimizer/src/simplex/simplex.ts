@@ -26,6 +26,9 @@ export interface Pricing {
 /** Candidates kept per row. Fewer means more full scans, more means longer passes; 10–24 were equal within noise. */
 const LIST = 16;
 
+/** Below one pivot for this many nodes a pass over all rows is followed by another, not by lists. */
+const FEW = 64;
+
 /** Pivots between two looks at the clock or the cancel word. */
 const POLL_EVERY = 64;
 
@@ -85,7 +88,8 @@ export function runSimplex(
       if (stopped()) return false;
     }
     if (pricing.pivots === before) return true;
-    if (4 * (pricing.pivots - before) > root) continue;
+    // Many: the lists would be stale at once. A few: another scan costs less than making lists.
+    if (4 * (pricing.pivots - before) > root || FEW * (pricing.pivots - before) < root) continue;
 
     for (let cell = 0; cell < cells; cell++) collect(network, pricing, cell);
     do {

@@ -13,6 +13,8 @@ use super::tree::SINK;
 
 /// Candidates kept per row. Fewer means more full scans, more means longer passes; 10–24 were equal within noise.
 const LIST: usize = 16;
+/// Below one pivot for this many nodes a pass over all rows is followed by another, not by lists.
+const FEW: u64 = 64;
 /// Pivots between two looks at the clock or the cancel word.
 const POLL_EVERY: u64 = 64;
 
@@ -73,7 +75,9 @@ impl Pricing {
             if self.pivots == before {
                 return true;
             }
-            if 4 * (self.pivots - before) > network.root as u64 {
+            // Many: the lists would be stale at once. A few: another scan costs less than making lists.
+            let (found, nodes) = (self.pivots - before, network.root as u64);
+            if 4 * found > nodes || FEW * found < nodes {
                 continue;
             }
             for cell in 0..network.cells {
