@@ -76,6 +76,9 @@ const policy = z.strictObject({
     .default(0.06)
     .describe("Part of each engine's capacity whose use costs extra. More is safer and slower."),
   headroomMs: notNegative.default(6000).describe("Marginal cost of the last unit of capacity."),
+  churnMs: notNegative
+    .default(1)
+    .describe("What moving one request/s to another engine costs, once. More is steadier and slower to follow."),
   slots: z
     .int()
     .min(64)
@@ -139,7 +142,6 @@ export const NOT_SUPPORTED_YET: readonly string[] = [
   "engines.*.maxStreams",
   "engines.*.tls",
   "policy.gateMs",
-  "policy.churnMs",
   "gateway.timers.holdHeadMs",
   "gateway.limits.maxStreams",
   "gateway.limits.queue",

@@ -87,7 +87,14 @@ describe("a good fleet file", () => {
       health: { path: "/health", pathIsDefault: true, port: null, intervalMs: 2000 },
       metrics: { path: "/metrics", pathIsDefault: true, port: null },
     });
-    expect(fleet.policy).toEqual({ tickMs: 5000, solveMs: 2000, headroom: 0.06, headroomMs: 6000, slots: 4096 });
+    expect(fleet.policy).toEqual({
+      tickMs: 5000,
+      solveMs: 2000,
+      headroom: 0.06,
+      headroomMs: 6000,
+      churnMs: 1,
+      slots: 4096,
+    });
     expect(fleet.gateway.retry.attempts).toBe(2);
     expect(fleet.gateway.timers.headMs).toBe(300_000);
     expect(fleet.gateway.trustHeaders).toBe(true);
@@ -272,7 +279,7 @@ describe("a bad fleet file is refused with one problem, naming path and value", 
 
   it.each([
     ["aliases: { fast: llama-3.1-70b }", "aliases"],
-    ["policy: { churnMs: 1 }", "policy.churnMs"],
+    ["policy: { gateMs: 1 }", "policy.gateMs"],
     ["gateway: { placement: home }", "gateway.placement"],
     ["gateway: { cors: { origins: [] } }", "gateway.cors"],
     ["gateway: { retry: { maxRatio: 0.2 } }", "gateway.retry.maxRatio"],

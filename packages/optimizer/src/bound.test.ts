@@ -22,13 +22,28 @@ function anyFlows(problem: Problem, random: () => number) {
   return { flowWps, loadWps, shedWps };
 }
 
+/** Moves priced from references that are any part of the demand, all of it at every second cell. */
+function anyChurn(problem: Problem, random: () => number): NonNullable<Problem["churn"]> {
+  const held = new Float64Array(problem.arcEngine.length);
+  const moveMs = new Float64Array(held.length);
+  for (const [cell, demand] of problem.demandWps.entries()) {
+    const [start, end] = [problem.arcStart[cell]!, problem.arcStart[cell + 1]!];
+    const parts = Array.from({ length: end - start }, () => (random() < 0.5 ? 0 : random()));
+    const sum = parts.reduce((total, part) => total + part, 0) * (random() < 0.5 ? 1 : 1.5);
+    for (const [at, part] of parts.entries()) held[start + at] = sum > 0 ? (demand * part) / sum : 0;
+    moveMs.fill(1000 * random() ** 4, start, end);
+  }
+  return { referenceWps: held, moveMs };
+}
+
 describe("the lower bound", () => {
   const random = seededRandom(5);
   const cases = Array.from({ length: 300 }, () => {
     const problem = randomProblem(random, 1 + Math.floor(5 * random()), 1 + Math.floor(5 * random()), 0.3 + random());
     const size = 10 ** (5 * random());
     const prices = problem.curves.capacityWps.map(() => size * random());
-    return { problem, flows: anyFlows(problem, random), prices };
+    const churned = random() < 0.5 ? problem : { ...problem, churn: anyChurn(problem, random) };
+    return { problem: churned, flows: anyFlows(problem, random), prices };
   });
 
   it("is below the cost of any flows for any prices", () => {
@@ -65,6 +80,24 @@ describe("the lower bound", () => {
     const { lowerBoundMs, demandPriceMs } = lowerBound(problem, Float64Array.of(350, 290));
     expect(lowerBoundMs).toBeCloseTo(15_087.5, 8);
     expect([...demandPriceMs]).toEqual([350]);
+  });
+
+  it("prices demand between what is held and what a move costs, at the lowest price that bounds best", () => {
+    const curve = [
+      [0, 0],
+      [1, 400],
+    ] as const;
+    const held = (moveMs: number): Problem => ({
+      ...makeProblem({ demand: [100], cost: [[0, 0]], capacity: [100, 100], curves: [curve] }),
+      churn: { referenceWps: Float64Array.of(60, 40), moveMs: Float64Array.of(moveMs, moveMs) },
+    });
+    // 80 ms a move: (55, 45), marginals 440 and 360, and a request costs 440 whoever takes it.
+    expect(lowerBound(held(80), Float64Array.of(440, 360)).demandPriceMs[0]).toBe(440);
+    expect(lowerBound(held(80), Float64Array.of(440, 360)).lowerBoundMs).toBeCloseTo(20_600, 8);
+    // 200 ms: nothing moves, marginals 480 and 320; the price may be 480 to 520.
+    expect(lowerBound(held(200), Float64Array.of(480, 320)).demandPriceMs[0]).toBe(480);
+    const flows = { flowWps: Float64Array.of(60, 40), loadWps: Float64Array.of(60, 40), shedWps: Float64Array.of(0) };
+    expect(lowerBound(held(200), Float64Array.of(480, 320)).lowerBoundMs).toBeCloseTo(objective(held(200), flows), 8);
   });
 
   it("prices what is shed by its steps", () => {

@@ -272,4 +272,5 @@ function* named(inputs: PlanInputs, fleet: Fleet): Generator<readonly [string, n
   yield ["network.defaultRttMs", fleet.network.defaultRttMs, 0, most];
   yield ["policy.headroom", fleet.policy.headroom, 0, 1];
   yield ["policy.headroomMs", fleet.policy.headroomMs, 0, most];
+  yield ["policy.churnMs", fleet.policy.churnMs, 0, most];
 }

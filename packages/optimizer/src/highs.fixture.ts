@@ -17,6 +17,7 @@ export function leastCostByHighs(problem: Problem): { costMs: number; errorMs: n
   const linear: string[] = [];
   let errorMs = 0;
   const rows: string[] = [];
+  const gains: string[] = [];
   const bounds: string[] = [];
   const arriving = new Map<number, string[]>();
   for (const [cell, demand] of problem.demandWps.entries()) {
@@ -26,6 +27,10 @@ export function leastCostByHighs(problem: Problem): { costMs: number; errorMs: n
       linear.push(`${problem.arcCostMs[arc]} z${arc}`);
       terms.push(`z${arc}`);
       arriving.set(engine, [...(arriving.get(engine) ?? []), `z${arc}`]);
+      if (problem.churn === undefined) continue;
+      // What is gained over the reference: g ≥ z − ẑ.
+      linear.push(`${problem.churn.moveMs[arc]} g${arc}`);
+      gains.push(`z${arc} - g${arc} <= ${problem.churn.referenceWps[arc]}`);
     }
     const steps = Math.max(1, problem.shedSteps);
     for (let step = 0; step < steps; step++) {
@@ -56,7 +61,7 @@ export function leastCostByHighs(problem: Problem): { costMs: number; errorMs: n
     "Minimize",
     ` obj: ${linear.join(" + ")}`,
     "Subject To",
-    ...rows.map((row, index) => ` r${index}: ${row}`),
+    ...[...rows, ...gains].map((row, index) => ` r${index}: ${row}`),
     "Bounds",
     ...bounds.map((bound) => ` ${bound}`),
     "End",

@@ -23,6 +23,9 @@ export interface Group {
 export interface FoldedArc {
   readonly group: number;
   readonly costMs: number;
+  /** Up to `heldWps` a unit costs `costMs`, beyond it `moveMs` more. */
+  readonly heldWps: number;
+  readonly moveMs: number;
   /** Arcs of the problem that this one stands for. */
   readonly arcs: readonly number[];
 }
@@ -60,7 +63,13 @@ export function foldFleet(problem: Problem): LpFleet {
     }
     return Array.from(byGroup, ([group, list]): FoldedArc => {
       groups[group]!.reachWps += REACH * demand;
-      return { group, costMs: problem.arcCostMs[list[0]!]!, arcs: list };
+      return {
+        group,
+        costMs: problem.arcCostMs[list[0]!]!,
+        heldWps: (problem.churn?.referenceWps[list[0]!] ?? 0) * list.length,
+        moveMs: problem.churn?.moveMs[list[0]!] ?? 0,
+        arcs: list,
+      };
     });
   });
   for (const group of groups) group.reachWps = Math.min(group.reachWps, group.cost.capacityWps * group.engines.length);

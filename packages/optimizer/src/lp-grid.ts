@@ -104,9 +104,9 @@ function allArcs(fleet: LpFleet): ReadonlySet<number>[] {
 function offerArcs(fleet: LpFleet, { groupPriceMs, folded }: Found): ReadonlySet<number>[] {
   const priceMs = fleet.groups.map((group, index) => atLeastIdle(group, groupPriceMs[index]!));
   return fleet.arcs.map((arcs, cell) => {
-    const priced = arcs.map(({ group, costMs }, at) => ({ at, ms: costMs + priceMs[group]! }));
+    const priced = arcs.map(({ group, costMs, moveMs }, at) => ({ at, ms: costMs + moveMs + priceMs[group]! }));
     priced.sort((a, b) => a.ms - b.ms || a.at - b.at);
-    const used = arcs.flatMap((_, at) => (folded[cell]![at]! > 0 ? [at] : []));
+    const used = arcs.flatMap(({ heldWps }, at) => (folded[cell]![at]! > 0 || heldWps > 0 ? [at] : []));
     return new Set([...priced.slice(0, OFFERED).map(({ at }) => at), ...used]);
   });
 }

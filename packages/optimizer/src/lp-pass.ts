@@ -49,20 +49,20 @@ function solveFrom(fleet: LpFleet, grid: Grid, attempt: (typeof ATTEMPTS)[number
   const engines = fleet.groups.map((group, index) => addEngine(program, group, grid.loads[index]!, flowScale));
   const cells = fleet.arcs.map((arcs, cell) => {
     const demand = problem.demandWps[cell]!;
-    if (demand === 0) return { flows: arcs.map(() => -1), sheds: [] };
+    if (demand === 0) return { flows: arcs.map(() => []), sheds: [] };
     const row = program.addRow(demand * flowScale);
     const corners = grid.shedSteps?.[cell];
     const sheds = corners === undefined ? [] : addSheds(program, problem, cell, row, corners, flowScale);
     // What is neither served nor in a shed's step costs the price of the last step, or the one there is.
     const worstMs = shedPrice(problem, cell, corners === undefined ? 0 : 1);
-    const flows = arcs.map(({ group, costMs }, at) =>
-      grid.offered[cell]!.has(at)
-        ? program.addVariable((costMs - worstMs) * COST_SCALE, [
-            [row, 1],
-            [engines[group]!.row, 1],
-          ])
-        : -1,
-    );
+    const flows = arcs.map(({ group, costMs, heldWps, moveMs }, at): number[] => {
+      if (!grid.offered[cell]!.has(at)) return [];
+      const rows = [[row, 1] as const, [engines[group]!.row, 1] as const];
+      const moved = program.addVariable((costMs + moveMs - worstMs) * COST_SCALE, rows);
+      if (moveMs === 0 || heldWps === 0) return [moved];
+      const held = [program.addRow(heldWps * flowScale), 1] as const;
+      return [program.addVariable((costMs - worstMs) * COST_SCALE, [...rows, held]), moved];
+    });
     return { flows, sheds };
   });
 
@@ -76,14 +76,13 @@ function solveFrom(fleet: LpFleet, grid: Grid, attempt: (typeof ATTEMPTS)[number
     const at = grid.shedSteps?.[cell]?.findLastIndex((step) => step <= grid.start.shedSteps(cell) + 1e-6) ?? -1;
     if (sheds[at] !== undefined) first.push(sheds[at]);
   }
-  for (const { cell, at } of grid.start.order) {
-    const variable = cells[cell]!.flows[at]!;
-    if (variable >= 0) first.push(variable);
-  }
+  for (const { cell, at } of grid.start.order) first.push(...cells[cell]!.flows[at]!);
 
   const answer = program.solve(attempt.isStarted ? first : []);
   if (answer === null) return null;
-  const sums = cells.map(({ flows }) => flows.map((at) => (at < 0 ? 0 : answer.values[at]! / flowScale)));
+  const sums = cells.map(({ flows }) =>
+    flows.map((parts) => parts.reduce((sum, part) => sum + answer.values[part]! / flowScale, 0)),
+  );
   return unfold(
     fleet,
     sums,

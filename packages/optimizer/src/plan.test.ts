@@ -235,7 +235,7 @@ demandRps: { ${cells} }
     }
   });
 
-  it("takes no share from an engine that drains, and gives back the very same ring when it returns", async () => {
+  it("takes no share from an engine that drains, and gives its share back when it returns", async () => {
     const fleet = await priorities([engine("e"), engine("f"), engine("g")].join(", "), "a: { high: 40 }");
     const first = planned(inputsOf(fleet));
     const drained = planned(inputsOf(fleet, { engines: { f: { adminState: "draining" } } }), stored(first));
@@ -246,7 +246,9 @@ demandRps: { ${cells} }
       loadWps: 0,
     });
     const back = planned(inputsOf(fleet), stored(drained));
-    expect(sharesOf(cellOf(back, "a", "high"))).toEqual(sharesOf(cellOf(first, "a", "high")));
+    // All but what is not worth the price of a move, 1 ms a request.
+    const [shares, before] = [sharesOf(cellOf(back, "a", "high")), sharesOf(cellOf(first, "a", "high"))];
+    for (const id of ["e", "f", "g"]) expect(Math.abs(shares[id]! - before[id]!)).toBeLessThan(0.002);
   });
 
   it("sheds all and keeps the last weights when every engine is out", async () => {

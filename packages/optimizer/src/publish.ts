@@ -1,4 +1,5 @@
 import {
+  type Bound,
   type Certificate,
   type ClusterSnapshot,
   type CurveSet,
@@ -11,9 +12,10 @@ import {
 } from "@guidevane/core";
 import type { CurveEvaluator } from "@guidevane/native";
 import { countSlots, editRing } from "@guidevane/selector";
-import { lowerBound } from "./bound.ts";
+import { lowerBound, withoutChurn } from "./bound.ts";
 import { addedMs, type CellFacts, type ProblemIndex } from "./build-problem.ts";
 import { type CellWeights, cellWeights } from "./cell-weights.ts";
+import { publishedCell, publishedWeights } from "./churn.ts";
 import type { PlanInputs } from "./plan-types.ts";
 import type { Problem, Solution } from "./problem.ts";
 import { ringCost } from "./ring-cost.ts";
@@ -31,25 +33,33 @@ export function publish(
   curves: CurveEvaluator,
 ): Publication {
   const { slots } = inputs.fleet.policy;
-  const before = new PreviousCells(previous);
-  const weights = cellWeights(problem, index, solution, slots, (cell) => before.weights(index.cells[cell]!));
+  const weights = cellWeights(problem, index, solution, slots, (cell) =>
+    publishedWeights(previous, index.cells[cell]!),
+  );
   const rings = weights.map(({ arcs, weights: asked }, cell) => {
     const ids = arcs.map((arc) => engineId(problem, index, arc));
-    return editRing(before.ring(index.cells[cell]!), ids, asked, slots);
+    return editRing(ringBefore(previous, index.cells[cell]!), ids, asked, slots);
   });
   const shares = rings.map(({ owners, engines }) =>
     Array.from(countSlots(owners, engines.length), (count) => count / slots),
   );
-  const cost = ringCost(
-    problem,
-    weights.map(({ arcs, shed }, cell) => ({ arcs, shares: shares[cell]!, shed })),
-  );
+  const does = weights.map(({ arcs, shed }, cell) => ({ arcs, shares: shares[cell]!, shed }));
+  const cost = ringCost(problem, does);
   const bound = lowerBound(problem, solution.priceMs);
   const facts: Facts = { problem, index, solution, loadWps: cost.loadWps, demandPriceMs: bound.demandPriceMs };
   const marginalMs = marginals(problem.curves, solution.loadWps, curves);
   const figures = { loadWps: cost.loadWps, priceMs: solution.priceMs, worthMs: worths(facts, curves) };
 
-  const certificate = certify(facts, weights, shares, cost.objectiveMs, bound.lowerBoundMs);
+  const free = withoutChurn(problem);
+  const certificate: Certificate = {
+    ...boundPerRequest(index, cost.objectiveMs, bound.lowerBoundMs),
+    churnFree: boundPerRequest(
+      index,
+      ringCost(free, does).objectiveMs,
+      lowerBound(free, solution.priceMs).lowerBoundMs,
+    ),
+    expectedLatencyMs: expectedLatency(facts, weights, shares),
+  };
   const clusters = new Map<string, ClusterSnapshot>();
   for (const cluster of inputs.fleet.clusters.values()) {
     const own = index.cells.flatMap((each, cell) => (each.cluster.name === cluster.name ? [cell] : []));
@@ -81,29 +91,14 @@ interface Facts {
   readonly demandPriceMs: Float64Array;
 }
 
-/** Cells of the publication before, by cluster and class. */
-class PreviousCells {
-  readonly #previous: StoredPublication | null;
-
-  constructor(previous: StoredPublication | null) {
-    this.#previous = previous;
-  }
-
-  #find({ cluster, spec }: CellFacts): SnapshotCell | undefined {
-    return this.#previous?.clusters.get(cluster.name)?.cells.find((cell) => cell.class === spec.name);
-  }
-
-  weights(cell: CellFacts): ReadonlyMap<string, number> | null {
-    const found = this.#find(cell);
-    return found === undefined ? null : new Map(found.engines.map((id, at) => [id, found.weights[at]!]));
-  }
-
-  ring(cell: CellFacts): { engines: readonly string[]; owners: Uint16Array } {
-    const found = this.#find(cell);
-    return found === undefined
-      ? { engines: [], owners: new Uint16Array(0) }
-      : { engines: found.engines, owners: decodeRing(found) };
-  }
+function ringBefore(
+  previous: StoredPublication | null,
+  cell: CellFacts,
+): { engines: readonly string[]; owners: Uint16Array } {
+  const found = publishedCell(previous, cell);
+  return found === undefined
+    ? { engines: [], owners: new Uint16Array(0) }
+    : { engines: found.engines, owners: decodeRing(found) };
 }
 
 function engineId(problem: Problem, index: ProblemIndex, arc: number): string {
@@ -170,7 +165,7 @@ function snapshotCell(
         index.arcServiceMs[arc]!,
         spec.work * congestion,
         spec.work * (price - congestion),
-        0,
+        spec.work * moveShare(problem, arc, price, priceMs / spec.work),
       ];
     }),
     reserves: reserves(facts, cell, new Set(arcs), priceMs),
@@ -182,6 +177,11 @@ function snapshotCell(
 }
 
 const ROUNDING = 1e-12;
+
+/** σ_ke of an arc in use: what of the demand price π is neither cost nor engine price, 0 … m. */
+function moveShare({ arcCostMs, churn }: Problem, arc: number, engineMs: number, demandMs: number): number {
+  return Math.min(Math.max(0, demandMs - arcCostMs[arc]! - engineMs), churn?.moveMs[arc] ?? 0);
+}
 
 /** A cell lists so many engines of weight zero. */
 const RESERVES = 8;
@@ -197,12 +197,20 @@ function reserves(facts: Facts, cell: number, used: ReadonlySet<number>, priceMs
       return {
         engine: engineId(problem, index, arc),
         spareWps: problem.curves.capacityWps[engine]! - loadWps[engine]!,
-        reducedCostMs: index.cells[cell]!.spec.work * (problem.arcCostMs[arc]! + solution.priceMs[engine]!) - priceMs,
+        reducedCostMs:
+          index.cells[cell]!.spec.work *
+            (problem.arcCostMs[arc]! + solution.priceMs[engine]! + idleMoveMs(problem, arc)) -
+          priceMs,
       };
     })
     .filter(({ spareWps }) => spareWps > 0)
     .sort((a, b) => a.reducedCostMs - b.reducedCostMs || (a.engine < b.engine ? -1 : 1))
     .slice(0, RESERVES);
+}
+
+/** σ_ke of an arc that is not in use: the first unit pays for the move, unless the arc was in use. */
+function idleMoveMs({ churn }: Problem, arc: number): number {
+  return churn === undefined || churn.referenceWps[arc]! > 0 ? 0 : churn.moveMs[arc]!;
 }
 
 const LIMIT_FACTOR = 1.25;
@@ -233,34 +241,35 @@ function streamLimit(
   return Math.max(LEAST_STREAMS, LIMIT_FACTOR * streams);
 }
 
-/** Cost of the rings' shares against the bound, per request; and the estimate of the mean latency of what is served. */
-function certify(
+/** Cost of the rings' shares against the bound, both in ms per second, as ms per request. */
+export function boundPerRequest({ cells }: ProblemIndex, objectiveMs: number, lowerBoundMs: number): Bound {
+  const requests = cells.reduce((sum, { demandRps }) => sum + demandRps, 0);
+  const per = requests > 0 ? 1 / requests : 0;
+  const gapMs = (objectiveMs - lowerBoundMs) * per;
+  return {
+    objectiveMs: objectiveMs * per,
+    lowerBoundMs: lowerBoundMs * per,
+    gapMs,
+    gap: objectiveMs > 0 ? gapMs / (objectiveMs * per) : 0,
+  };
+}
+
+/** Estimate of the mean latency of what is served. */
+function expectedLatency(
   facts: Facts,
   weights: readonly CellWeights[],
   shares: readonly (readonly number[])[],
-  objectiveMs: number,
-  lowerBoundMs: number,
-): Certificate {
+): number {
   const { problem, index } = facts;
-  let requests = 0;
   let served = 0;
   let latency = 0;
   for (const [cell, { demandRps }] of index.cells.entries()) {
     const { arcs, shed } = weights[cell]!;
-    requests += demandRps;
     for (const [at, arc] of arcs.entries()) {
       const rps = demandRps * (1 - shed) * shares[cell]![at]!;
       served += rps;
       latency += rps * expectedMs(facts, cell, arc, utilisation(facts, problem.arcEngine[arc]!));
     }
   }
-  const per = requests > 0 ? 1 / requests : 0;
-  const gapMs = (objectiveMs - lowerBoundMs) * per;
-  const bound = {
-    objectiveMs: objectiveMs * per,
-    lowerBoundMs: lowerBoundMs * per,
-    gapMs,
-    gap: objectiveMs > 0 ? gapMs / (objectiveMs * per) : 0,
-  };
-  return { ...bound, churnFree: bound, expectedLatencyMs: served > 0 ? latency / served : 0 };
+  return served > 0 ? latency / served : 0;
 }

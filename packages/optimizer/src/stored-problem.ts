@@ -3,6 +3,7 @@ import { z } from "zod";
 import type { ProblemIndex } from "./build-problem.ts";
 import { checkProblem } from "./check-problem.ts";
 import type { Problem } from "./problem.ts";
+import { checkChurn } from "./simplex/solve.ts";
 
 /**
  * `Publication.problem`: the problem that the weights were solved from and the engine prices that make its bound, as
@@ -30,6 +31,8 @@ export const storedProblemSchema = z.object({
   shedMs: numbers,
   shedStepMs: z.number(),
   shedSteps: z.int(),
+  /** Absent = nothing to move from. m_k per cell, ms per unit of work; ẑ of the arcs that have one, work units/s. */
+  churn: z.object({ moveMs: numbers, arcs: counts, referenceWps: numbers }).optional(),
   /** w_e, ms per unit of work. */
   priceMs: numbers,
 });
@@ -60,8 +63,36 @@ export function storeProblem(problem: Problem, index: ProblemIndex, priceMs: Flo
     shedMs: [...problem.shedMs],
     shedStepMs: problem.shedStepMs,
     shedSteps: problem.shedSteps,
+    ...storeChurn(problem),
     priceMs: [...priceMs],
   };
+}
+
+function storeChurn({ churn, arcStart, demandWps }: Problem): Pick<StoredProblem, "churn"> {
+  if (churn === undefined) return {};
+  const { referenceWps } = churn;
+  const arcs = Array.from(referenceWps.keys()).filter((arc) => referenceWps[arc]! > 0);
+  return {
+    churn: {
+      // A move costs the same on every arc of a cell.
+      moveMs: Array.from(demandWps.keys(), (cell) => churn.moveMs[arcStart[cell]!] ?? 0),
+      arcs,
+      referenceWps: arcs.map((arc) => referenceWps[arc]!),
+    },
+  };
+}
+
+function loadChurn({ churn, arcStart, arcEngine }: StoredProblem): Pick<Problem, "churn"> {
+  if (churn === undefined) return {};
+  const referenceWps = new Float64Array(arcEngine.length);
+  const moveMs = new Float64Array(arcEngine.length);
+  for (const [at, arc] of churn.arcs.entries()) {
+    if (arc >= referenceWps.length)
+      throw new GuidevaneError("bad_problem", `churn.arcs[${at}] is ${arc}, past ${referenceWps.length} arcs`);
+    referenceWps[arc] = churn.referenceWps[at]!;
+  }
+  for (const [cell, value] of churn.moveMs.entries()) moveMs.fill(value, arcStart[cell], arcStart[cell + 1]);
+  return { churn: { referenceWps, moveMs } };
 }
 
 /** The inverse, as far as a solver and a bound need it. @throws GuidevaneError `bad_problem`, saying what was wrong */
@@ -85,13 +116,16 @@ export function loadProblem(data: unknown): { problem: Problem; stored: StoredPr
     shedMs: Float64Array.from(stored.shedMs),
     shedStepMs: stored.shedStepMs,
     shedSteps: stored.shedSteps,
+    ...loadChurn(stored),
   };
-  const wrong = checkProblem(problem);
+  const wrong = checkProblem(problem) ?? checkChurn(problem);
   if (wrong !== null) throw new GuidevaneError("bad_problem", wrong.message);
   const sizes: readonly (readonly [string, number, number])[] = [
     ["cells", stored.cells.length, stored.demandWps.length],
     ["engines", stored.engines.length, stored.capacityWps.length],
     ["priceMs", stored.priceMs.length, stored.capacityWps.length],
+    ["churn.moveMs", stored.churn?.moveMs.length ?? 0, stored.churn === undefined ? 0 : stored.demandWps.length],
+    ["churn.referenceWps", stored.churn?.referenceWps.length ?? 0, stored.churn?.arcs.length ?? 0],
   ];
   for (const [name, is, needs] of sizes)
     if (is !== needs) throw new GuidevaneError("bad_problem", `${name} has ${is} entries, must have ${needs}`);
