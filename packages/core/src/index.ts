@@ -1,15 +1,70 @@
-export * from "./clock.ts";
-export * from "./curve.ts";
-export * from "./demand.ts";
+/** Guidevane's nouns: schemas and types of what is read and sent, curves, errors, time and chance. No I/O. */
+
+export { type Clock, ManualClock, systemClock } from "./clock.ts";
+export { type CurveSet, type CurveValues, evaluateCurves, type Knots, valueAt } from "./curve.ts";
+export { type DemandReport, demandReportSchema, parseDemandReport } from "./demand.ts";
 export { parseBy, parseYaml, refuse, schemaProblems } from "./document.ts";
-export * from "./eligible.ts";
-export * from "./errors.ts";
-export * from "./feed.ts";
-export * from "./fleet.ts";
+export { type Ineligible, ineligibleFor } from "./eligible.ts";
+export {
+  type ErrorCode,
+  GuidevaneError,
+  type InputProblem,
+  type InputProblemCode,
+  problem,
+  showProblem,
+} from "./errors.ts";
+export { type FeedEvent, type FeedEventName, feedEventSchemas, parseFeedEvent, writeFeedEvent } from "./feed.ts";
+export {
+  type ClassNeeds,
+  type ClassSpec,
+  type ClusterSpec,
+  type EngineAuth,
+  type EngineSpec,
+  type Fleet,
+  loadFleet,
+  type ProbeSpec,
+  profileOf,
+  type ReadText,
+  rttMsOf,
+} from "./fleet.ts";
 export { fleetJsonSchema, NOT_SUPPORTED_YET } from "./fleet-schema.ts";
-export * from "./network.ts";
-export * from "./ports.ts";
-export * from "./profile.ts";
-export * from "./random.ts";
-export * from "./snapshot.ts";
-export * from "./words.ts";
+export { DEFAULT_RTT_MS, type Network, type Place, parseRttCsv, rttBetween } from "./network.ts";
+export type { OperatorState, Pin, Publication, Store, StoredPublication } from "./ports.ts";
+export { GENERIC_PROFILE, type Profile, parseProfile, workOf } from "./profile.ts";
+export { type Random, seededRandom } from "./random.ts";
+export {
+  type Bound,
+  type Certificate,
+  type ClusterSnapshot,
+  checkClusterSnapshot,
+  clusterSnapshotSchema,
+  decodeRing,
+  encodeRing,
+  isNewer,
+  parseClusterSnapshot,
+  type Reserve,
+  type SnapshotCell,
+  type SnapshotClass,
+  type SnapshotEngine,
+  type Stamp,
+  snapshotTag,
+} from "./snapshot.ts";
+export {
+  ADMIN_STATES,
+  type AdminState,
+  CAPABILITIES,
+  type Capability,
+  ENGINE_KINDS,
+  type EngineKind,
+  type EngineSignals,
+  HEALTH_STATES,
+  type HealthState,
+  LATER_ENGINE_KINDS,
+  OUTCOMES,
+  type Outcome,
+  SIGNAL_NAMES,
+  SIGNAL_STATES,
+  type Signal,
+  type SignalName,
+  type SignalState,
+} from "./words.ts";

@@ -4,10 +4,11 @@ import type { AdminState } from "./words.ts";
 /** What one tick publishes: the snapshot of every cluster, and the problem that they were solved from. */
 export interface Publication {
   readonly clusters: ReadonlyMap<string, ClusterSnapshot>;
-  /** Plain JSON; `verifyCertificate` works from it. */
+  /** Plain JSON; `verifyPublication` of the optimizer works from it. */
   readonly problem: unknown;
 }
 
+/** A publication as a store keeps it: stamped. */
 export interface StoredPublication extends Publication, Stamp {}
 
 /** What an operator has said, kept until said otherwise. */
@@ -52,6 +53,8 @@ export interface Store {
   versions(): Promise<readonly number[]>;
   /** Calls `onChange` after each publication of any process; returns the way to stop. */
   watch(onChange: (stamp: Stamp) => void): () => void;
+  /** Keeps it whole, in place of what was said before. */
   putOperator(state: OperatorState): Promise<void>;
+  /** Nothing said is a state with no entries. */
   getOperator(): Promise<OperatorState>;
 }
