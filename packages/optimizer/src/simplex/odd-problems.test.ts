@@ -121,4 +121,29 @@ describe("the network simplex on odd problems", () => {
       expect(again.objectiveMs).toBeCloseTo(first.objectiveMs, 6);
     }
   });
+
+  // GUIDEVANE_FUZZ_SECONDS=600 GUIDEVANE_FUZZ_SEED=1 npx vitest run packages/optimizer/src/simplex/odd-problems
+  const seconds = Number(process.env.GUIDEVANE_FUZZ_SECONDS ?? 0);
+  it.skipIf(seconds === 0)(
+    `does so for as long as it is told${seconds === 0 ? " (skipped: GUIDEVANE_FUZZ_SECONDS is not set)" : ""}`,
+    { timeout: 1000 * (seconds + 60) },
+    () => {
+      const first = Number(process.env.GUIDEVANE_FUZZ_SEED ?? 1_000_000);
+      const until = performance.now() + 1000 * seconds;
+      let seed = first;
+      for (; performance.now() < until; seed++) {
+        const random = seededRandom(seed);
+        const most = seed % 10 === 0 ? { cells: 60, engines: 40 } : { cells: 12, engines: 9 };
+        let problem = oddProblem(seed, seed % 3 === 0, most);
+        let solution = solveSimplex(problem);
+        expect(faults(problem, solution), `seed ${seed}`).toEqual([]);
+        for (let tick = 0; tick < 2; tick++) {
+          problem = nextProblem(problem, solution, random);
+          solution = solveSimplex(problem, { warm: solution.warm });
+          expect(faults(problem, solution), `seed ${seed}, tick ${tick}`).toEqual([]);
+        }
+      }
+      console.log(`seeds ${first} to ${seed - 1}: ${3 * (seed - first)} solves without a fault`);
+    },
+  );
 });
