@@ -9,6 +9,7 @@ interface ControlFlags {
   fleet: string;
   admin: string;
   store: string;
+  advise?: true;
 }
 
 export function addControl(program: Command): void {
@@ -21,6 +22,7 @@ export function addControl(program: Command): void {
       "where gateways and operators connect; not loopback needs GUIDEVANE_ADMIN_TOKEN",
     )
     .requiredOption("--store <dir>", "folder that keeps publications and what operators said")
+    .option("--advise", "solve and explain, publish nothing")
     .action((flags: ControlFlags) => control(flags));
 }
 
@@ -46,6 +48,7 @@ async function control(flags: ControlFlags): Promise<void> {
     adminPort: address.port,
     adminToken: token ?? undefined,
     logger,
+    advise: flags.advise ?? false,
   });
   tellReady();
   logger.info({ why: await stopped }, "stopping");

@@ -2,9 +2,11 @@ import { createServer, type IncomingMessage, type Server, type ServerResponse } 
 import { GuidevaneError, parseDemandReport, problem, showProblem } from "@guidevane/core";
 import { admit, type Guard } from "./admin-guard.ts";
 import { AdminError, readJson, sendError, sendJson } from "./admin-http.ts";
+import { operatorAnswer, readOn, takeFreeze, takePin, takeRollback } from "./admin-operator.ts";
 import { serveSnapshot } from "./admin-snapshot.ts";
 import type { Control } from "./control.ts";
 import { engineAnswers } from "./engine-answers.ts";
+import { setAdminState } from "./operator-hand.ts";
 
 /** The admin API (CONTRACT: admin answers) and the page for an operator. */
 export function createAdminServer(control: Control, guard: Guard, page: AdminPage): Server {
@@ -50,6 +52,18 @@ async function answer(
     case "/v1/clusters":
       only(request, "GET");
       return sendJson(response, 200, clusterAnswers(control));
+    case "/v1/operator":
+      only(request, "GET");
+      return sendJson(response, 200, operatorAnswer(control));
+    case "/v1/freeze":
+      only(request, "POST");
+      return takeFreeze(control, request, response);
+    case "/v1/rollback":
+      only(request, "POST");
+      return takeRollback(control, request, response);
+    case "/v1/pins":
+      only(request, "POST");
+      return takePin(control, request, response);
     case "/v1/demand":
       only(request, "POST");
       return takeDemand(control, request, response);
@@ -123,11 +137,8 @@ async function setAdmin(
   request: IncomingMessage,
   response: ServerResponse,
 ): Promise<void> {
-  const data = await readJson(request);
-  const on = typeof data === "object" && data !== null && "on" in data ? data.on : undefined;
-  if (typeof on !== "boolean")
-    throw new AdminError(400, "bad_request", 'the body must be {"on": true} or {"on": false}');
-  const adminState = await control.setAdmin(id, word, on);
+  const on = await readOn(request);
+  const adminState = await setAdminState(control, id, word, on);
   if (adminState === null) throw new AdminError(404, "unknown_engine", `no engine ${JSON.stringify(id)} in the fleet`);
   sendJson(response, 200, { id, adminState });
 }

@@ -1,11 +1,10 @@
 import {
-  type AdminState,
   type Clock,
   type ClusterSnapshot,
   type DemandReport,
   type FeedEvent,
   type Fleet,
-  type OperatorState,
+  type Publication,
   type Random,
   SIGNAL_NAMES,
   type Store,
@@ -19,9 +18,10 @@ import { adminStateOf, type EngineState, engineStates } from "./engine-state.ts"
 import { Feed } from "./feed.ts";
 import { ConditionLog, type ControlLogger } from "./log.ts";
 import { ControlMetrics } from "./metrics.ts";
-import { Published } from "./published.ts";
+import { Operator } from "./operator.ts";
+import { keysMoved, Published } from "./published.ts";
 import type { Solver } from "./solver-pool.ts";
-import { tick } from "./tick.ts";
+import { type HeldBecause, tick } from "./tick.ts";
 import { TickLoop } from "./tick-loop.ts";
 
 export interface ControlParts {
@@ -32,6 +32,8 @@ export interface ControlParts {
   readonly clock: Clock;
   readonly random: Random;
   readonly logger: ControlLogger;
+  /** Solves and explains, and publishes nothing. */
+  readonly advise?: boolean;
 }
 
 /** How often the feed repeats what the collector knows: as often as engines are scraped. Changes go out at once. */
@@ -39,24 +41,27 @@ const SIGNALS_FEED_MS = 2000;
 
 /** The control plane without its sockets: what it knows, its loops, and what an operator may say to it. */
 export class Control {
-  readonly fleet: Fleet;
   readonly store: Store;
   readonly solver: Solver;
   readonly clock: Clock;
+  readonly advise: boolean;
+  readonly operator: Operator;
   readonly levels = new DemandLevels();
   readonly published = new Published();
   readonly metrics = new ControlMetrics();
   readonly feed: Feed;
   /** What the last plan left for the next: it may be solved by another thread. */
   warm: PlanWarm | null = null;
+  /** What the last tick would have published, while an operator holds it back; null when it did publish. */
+  advice: Publication | null = null;
+  #fleet: Fleet;
   readonly #prober: Prober;
   readonly #collector: Collector;
   readonly #loop: TickLoop;
-  readonly #logger: ControlLogger;
-  readonly #conditions: ConditionLog;
-  #operator: OperatorState = { engines: {} };
-  /** Writes of the operator's state, one after another: two at once could keep the older. */
-  #operatorWrites: Promise<void> = Promise.resolve();
+  readonly logger: ControlLogger;
+  readonly conditions: ConditionLog;
+  /** Publications, one after another: a tick's and a rolled back one would be each other's conflict. */
+  #writing: Promise<unknown> = Promise.resolve();
   #liveGateways = new Map<string, number>();
   /** Ready replicas that the newest tick began with. */
   #plannedReady: ReadonlyMap<string, number> = new Map();
@@ -64,13 +69,15 @@ export class Control {
   #stopped = false;
 
   constructor(parts: ControlParts) {
-    this.fleet = parts.fleet;
+    this.#fleet = parts.fleet;
+    this.advise = parts.advise ?? false;
+    this.operator = new Operator(parts.store);
     this.store = parts.store;
     this.solver = parts.solver;
     this.clock = parts.clock;
     this.#prober = parts.prober;
-    this.#logger = parts.logger;
-    this.#conditions = new ConditionLog(parts.logger);
+    this.logger = parts.logger;
+    this.conditions = new ConditionLog(parts.logger);
     this.feed = new Feed(parts.clock);
     this.#loop = new TickLoop(parts.clock, parts.fleet.policy.tickMs, () => this.#tick());
     this.#collector = new Collector({
@@ -82,10 +89,10 @@ export class Control {
       onScrape: (id, result, message) => {
         this.metrics.scraped(id, result);
         if (result !== "ok") {
-          this.#conditions.begins(`metrics of ${id}`, result, `metrics can't be read: ${message}`, { engine: id });
+          this.conditions.begins(`metrics of ${id}`, result, `metrics can't be read: ${message}`, { engine: id });
           return;
         }
-        this.#conditions.ends(`metrics of ${id}`, "metrics are read again");
+        this.conditions.ends(`metrics of ${id}`, "metrics are read again");
         this.#tellMissing(id);
       },
     });
@@ -93,7 +100,7 @@ export class Control {
 
   /** Reads what is stored, asks the engines once, then ticks. @throws GuidevaneError `store_unreadable` */
   async start(): Promise<void> {
-    this.#operator = await this.store.getOperator();
+    await this.operator.load();
     const stored = await this.store.get();
     if (stored !== null) await this.published.replace(stored);
     await this.#collector.start();
@@ -109,7 +116,11 @@ export class Control {
     this.feed.close();
     await Promise.all([this.solver.close(), this.#prober.close()]);
     await this.#loop.stop();
-    await this.#operatorWrites;
+    await this.operator.settled();
+  }
+
+  get fleet(): Fleet {
+    return this.#fleet;
   }
 
   get stopped(): boolean {
@@ -120,7 +131,7 @@ export class Control {
   engineStates(): ReadonlyMap<string, EngineState> {
     const nowMs = this.clock.nowMs();
     return engineStates(this.fleet, {
-      operator: this.#operator,
+      operator: this.operator.state,
       observation: (id) => this.#collector.of(id)!,
       evidence: (id) => this.levels.evidence(id, nowMs),
     });
@@ -139,27 +150,22 @@ export class Control {
     return live;
   }
 
-  /**
-   * Sets or lifts an operator's word on an engine: stored first, then told to the gateways, then planned with. Lifting one
-   * word leaves the other; null where the engine is not known.
-   */
-  async setAdmin(id: string, word: "draining" | "out", on: boolean): Promise<AdminState | null> {
-    const engine = this.fleet.engines.get(id);
-    if (engine === undefined) return null;
-    const write = this.#operatorWrites.then(async () => {
-      const engines = { ...this.#operator.engines };
-      if (on) engines[id] = word;
-      else if (engines[id] === word) delete engines[id];
-      const next: OperatorState = { engines };
-      await this.store.putOperator(next);
-      this.#operator = next;
-    });
-    this.#operatorWrites = write.catch(() => {});
-    await write;
-    this.#logger.info({ engine: id, word, on }, `operator: ${word} ${on ? "on" : "off"}`);
-    this.feed.send(this.#enginesEvent());
+  /** Runs one publication after another. */
+  writing<Result>(write: () => Promise<Result>): Promise<Result> {
+    const result = this.#writing.then(write);
+    this.#writing = result.catch(() => {});
+    return result;
+  }
+
+  /** Why a tick may not publish; null when it may. */
+  get heldBecause(): HeldBecause | null {
+    if (this.advise) return "advise";
+    return this.operator.frozen ? "frozen" : null;
+  }
+
+  /** A tick soon: something happened that should not wait for the next one. */
+  hurry(): void {
     this.#loop.hurry();
-    return adminStateOf(engine, this.#operator);
   }
 
   /** What a reader of the feed must know when it comes. */
@@ -167,7 +173,7 @@ export class Control {
     const events: FeedEvent[] = [];
     const stored = this.published.current;
     if (stored !== null) events.push({ event: "snapshot", data: { tag: snapshotTag(stored) } });
-    events.push(this.#signalsEvent(), this.#enginesEvent());
+    events.push(this.#signalsEvent(), this.enginesEvent());
     events.push({ event: "gateways", data: { gateways: this.levels.live(cluster, this.clock.nowMs()) } });
     return events;
   }
@@ -184,30 +190,46 @@ export class Control {
     try {
       const result = await tick(this);
       if (result.kind === "published") {
-        this.#conditions.ends("tick", "ticks publish again");
+        this.conditions.ends("tick", "ticks publish again");
         const { message, degraded } = result.plan;
-        if (degraded === "") this.#conditions.ends("solver", "plans are solved by the addon again");
-        else this.#conditions.begins("solver", degraded, `plans are solved in TypeScript: ${degraded}`);
-        if (message === "") this.#conditions.ends("plan", "the plan serves every cell again");
-        else this.#conditions.begins("plan", message, `published, but ${message}`);
+        if (degraded === "") this.conditions.ends("solver", "plans are solved by the addon again");
+        else this.conditions.begins("solver", degraded, `plans are solved in TypeScript: ${degraded}`);
+        if (message === "") this.conditions.ends("plan", "the plan serves every cell again");
+        else this.conditions.begins("plan", message, `published, but ${message}`);
         this.feed.send({ event: "snapshot", data: { tag: snapshotTag(result.stored) } });
+        this.advice = null;
+      } else if (result.kind === "held") {
+        this.conditions.ends("tick", "ticks find plans again");
+        this.metrics.publishTotal.inc({ result: "held" });
+        this.advice = result.publication;
+        this.#tellAdvice(result.why, result.publication);
       } else if (!this.#stopped) {
         this.metrics.publishTotal.inc({ result: result.result });
         const kept = this.published.current?.version ?? null;
-        this.#conditions.begins("tick", `${result.result} ${result.cause}`, result.message, { kept });
+        this.conditions.begins("tick", `${result.result} ${result.cause}`, result.message, { kept });
       }
     } catch (error) {
       // Every failure that a tick expects is a result; what is thrown is a fault of this program, and must not end it.
       this.metrics.publishTotal.inc({ result: "failed" });
-      this.#conditions.begins("tick", "thrown", `the tick failed: ${String(error)}`, { err: error });
+      this.conditions.begins("tick", "thrown", `the tick failed: ${String(error)}`, { err: error });
     }
+  }
+
+  /** What would be published: a line a tick where advice is all that is asked for. */
+  #tellAdvice(why: HeldBecause, publication: Publication): void {
+    if (why !== "advise") return;
+    const [snapshot] = publication.clusters.values();
+    const present = this.published.current;
+    const moved = present === null ? null : keysMoved(present, publication);
+    const { expectedLatencyMs, gap } = snapshot?.certificate ?? {};
+    this.logger.info({ expectedLatencyMs, gap, keysMoved: moved }, "advice: solved and verified, not published");
   }
 
   #tellFailOpen(ids: readonly string[]): void {
     const unreached = ids.join(", ");
-    if (unreached === "") this.#conditions.ends("reach", "engines can be reached again, or gateways call them dead");
+    if (unreached === "") this.conditions.ends("reach", "engines can be reached again, or gateways call them dead");
     else
-      this.#conditions.begins(
+      this.conditions.begins(
         "reach",
         unreached,
         `no engine of a model can be reached from here; planned as configured: ${unreached}`,
@@ -218,13 +240,13 @@ export class Control {
   #tellMissing(id: string): void {
     const { signals } = this.#collector.of(id)!;
     const missing = SIGNAL_NAMES.filter((name) => signals[name].state === "missing").join(", ");
-    if (missing === "") this.#conditions.ends(`signals of ${id}`, "all signals are there again");
-    else this.#conditions.begins(`signals of ${id}`, missing, `the metrics page lacks ${missing}`, { engine: id });
+    if (missing === "") this.conditions.ends(`signals of ${id}`, "all signals are there again");
+    else this.conditions.begins(`signals of ${id}`, missing, `the metrics page lacks ${missing}`, { engine: id });
   }
 
   #engineChanged(id: string): void {
     const { health, healthReason, readyReplicas, observation } = this.engineStates().get(id)!;
-    this.#logger.info({ engine: id, health, healthReason, readyReplicas }, `engine ${id} is ${health}`);
+    this.logger.info({ engine: id, health, healthReason, readyReplicas }, `engine ${id} is ${health}`);
     this.feed.send({ event: "signals", data: { engines: { [id]: observation.signals } } });
     this.#hurryIfLost();
   }
@@ -251,9 +273,9 @@ export class Control {
   }
 
   /** Engines that are not simply active, by the operator or by the fleet file. */
-  #enginesEvent(): FeedEvent {
+  enginesEvent(): FeedEvent {
     const engines = [...this.fleet.engines.values()]
-      .map((engine) => [engine.id, adminStateOf(engine, this.#operator)] as const)
+      .map((engine) => [engine.id, adminStateOf(engine, this.operator.state)] as const)
       .filter(([, state]) => state !== "active");
     return { event: "engines", data: { engines: Object.fromEntries(engines) } };
   }

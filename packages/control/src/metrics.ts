@@ -3,8 +3,8 @@ import { Counter, Gauge, Histogram, Registry } from "prom-client";
 import type { ScrapeResult } from "./collect.ts";
 import type { EngineState } from "./engine-state.ts";
 
-/** How a tick ended, as `guidevane_publish_total{result}` counts it. */
-export type PublishResult = "published" | "solve-failed" | "verify-failed" | "store-conflict" | "store-failed";
+/** How a tick ended (`held`: solved, and not published by an operator's word), as `guidevane_publish_total{result}` counts it. */
+export type PublishResult = "published" | "held" | "solve-failed" | "verify-failed" | "store-conflict" | "store-failed";
 
 /** The control plane's own metrics. Labels hold only names of the fleet file. */
 export class ControlMetrics {

@@ -1,7 +1,7 @@
 import { createHash } from "node:crypto";
 import { promisify } from "node:util";
 import { gzip } from "node:zlib";
-import { decodeRing, type SnapshotCell, type StoredPublication, snapshotTag } from "@guidevane/core";
+import { decodeRing, type Publication, type SnapshotCell, type StoredPublication, snapshotTag } from "@guidevane/core";
 
 const zip = promisify(gzip);
 
@@ -81,7 +81,7 @@ function cellShares(cell: SnapshotCell): number[] {
 }
 
 /** Fraction of all requests whose key changed its home between two publications; null where nothing can be compared. */
-export function keysMoved(before: StoredPublication, after: StoredPublication): number | null {
+export function keysMoved(before: Publication, after: Publication): number | null {
   let demandRps = 0;
   let movedRps = 0;
   for (const [cluster, { cells }] of after.clusters) {

@@ -25,6 +25,8 @@ export interface ControlOptions {
   readonly random?: Random;
   /** Where solves and verifications run; by default a worker thread. Closed by `stop`. */
   readonly solver?: Solver;
+  /** Solve and explain, publish nothing. Default false. */
+  readonly advise?: boolean;
 }
 
 export interface RunningControl {
@@ -52,6 +54,7 @@ export async function startControl(options: ControlOptions): Promise<RunningCont
     clock,
     random: options.random ?? Math.random,
     logger: options.logger,
+    advise: options.advise ?? false,
   });
   const server = createAdminServer(control, guard, { html: DASHBOARD_HTML, contentSecurityPolicy: DASHBOARD_CSP });
   const stop = async () => {

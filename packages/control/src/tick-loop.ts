@@ -6,7 +6,7 @@ const LEAST_GAP_MS = 200;
 /** Runs one tick after another: each `tickMs`, and soon after `hurry`. Never two at once. */
 export class TickLoop {
   readonly #clock: Clock;
-  readonly #tickMs: number;
+  #tickMs: number;
   readonly #run: () => Promise<void>;
   #cancel = () => {};
   #startedMs = Number.NEGATIVE_INFINITY;
@@ -23,6 +23,11 @@ export class TickLoop {
 
   start(): void {
     this.#begin();
+  }
+
+  /** From the next wait on. */
+  pace(tickMs: number): void {
+    this.#tickMs = tickMs;
   }
 
   /** Something happened that should not wait for the next tick. */

@@ -1,8 +1,9 @@
-import { GuidevaneError, type StoredPublication } from "@guidevane/core";
+import { GuidevaneError, isNewer, type Publication, type StoredPublication } from "@guidevane/core";
 import type { Plan, PlanInputs } from "@guidevane/optimizer";
 import type { Control } from "./control.ts";
 import { demandOf } from "./demand.ts";
 import type { PublishResult } from "./metrics.ts";
+import { activePins } from "./operator-hand.ts";
 import { keysMoved } from "./published.ts";
 
 /**
@@ -10,6 +11,10 @@ import { keysMoved } from "./published.ts";
  * last good publication stays the one that is served.
  */
 export async function tick(control: Control): Promise<TickResult> {
+  if (control.advise) {
+    const unread = await follow(control);
+    if (unread !== null) return unread;
+  }
   const previous = control.published.current;
   const inputs = loadInputs(control, previous);
 
@@ -27,9 +32,21 @@ export async function tick(control: Control): Promise<TickResult> {
   if (faults.length > 0)
     return failed("verify-failed", "refused", `the plan was refused: ${faults.slice(0, 3).join("; ")}`);
 
+  return control.writing(() => put(control, plan, plan.publication!, previous));
+}
+
+/** Publishes what was planned, unless an operator has said otherwise since the tick began. */
+async function put(
+  control: Control,
+  plan: Plan,
+  publication: Publication,
+  previous: StoredPublication | null,
+): Promise<TickResult> {
   if (control.stopped) return failed("store-failed", "stopped", "stopped before it could publish");
+  const held = control.heldBecause;
+  if (held !== null) return { kind: "held", why: held, plan, publication };
   try {
-    const stored = await control.store.put(plan.publication, previous?.version ?? 0);
+    const stored = await control.store.put(publication, previous?.version ?? 0);
     control.metrics.published(stored, previous === null ? null : keysMoved(previous, stored));
     await control.published.replace(stored);
     return { kind: "published", stored, plan };
@@ -40,13 +57,17 @@ export async function tick(control: Control): Promise<TickResult> {
 
 export type TickResult =
   | { readonly kind: "published"; readonly stored: StoredPublication; readonly plan: Plan }
+  /** Solved and verified, and not published: an operator froze the fleet, or asked for advice only. */
+  | { readonly kind: "held"; readonly why: HeldBecause; readonly plan: Plan; readonly publication: Publication }
   | {
       readonly kind: "failed";
-      readonly result: Exclude<PublishResult, "published">;
+      readonly result: Exclude<PublishResult, "published" | "held">;
       /** The same while the cause is. */
       readonly cause: string;
       readonly message: string;
     };
+
+export type HeldBecause = "frozen" | "advise";
 
 /** Everything that the plan may depend on, gathered at one instant. */
 function loadInputs(control: Control, previous: StoredPublication | null): PlanInputs {
@@ -63,8 +84,21 @@ function loadInputs(control: Control, previous: StoredPublication | null): PlanI
         { readyReplicas, severity, adminState },
       ]),
     ),
+    pins: activePins(control),
     gateways: new Map([...fleet.clusters.keys()].map((cluster) => [cluster, levels.live(cluster, nowMs)])),
   };
+}
+
+/** Advice is on what another control plane, writing to the same store, publishes. */
+async function follow(control: Control): Promise<TickResult | null> {
+  try {
+    const theirs = await control.store.get();
+    const present = control.published.current;
+    if (theirs !== null && (present === null || isNewer(theirs, present))) await control.published.replace(theirs);
+    return null;
+  } catch (error) {
+    return failed("store-failed", "get", `the store can't be read: ${String(error)}`);
+  }
 }
 
 /** After a conflict the other writer's publication is the present one: it is served, and the next tick builds on it. */
@@ -82,6 +116,6 @@ async function putFailed(control: Control, error: unknown): Promise<TickResult> 
   return failed("store-conflict", "conflict", message);
 }
 
-function failed(result: Exclude<PublishResult, "published">, cause: string, message: string): TickResult {
+function failed(result: Exclude<PublishResult, "published" | "held">, cause: string, message: string): TickResult {
   return { kind: "failed", result, cause, message };
 }

@@ -1,4 +1,5 @@
-import type { AdminState, Fleet, Publication } from "@guidevane/core";
+import type { AdminState, Fleet, Pin, Publication } from "@guidevane/core";
+import type { Gate } from "./gate.ts";
 import type { SolveStatus } from "./problem.ts";
 import type { Warm } from "./simplex/warm.ts";
 
@@ -12,6 +13,8 @@ export interface PlanInputs {
   readonly engines: ReadonlyMap<string, LiveEngine>;
   /** Live gateways by cluster. */
   readonly gateways: ReadonlyMap<string, number>;
+  /** Weights by an operator's word, those in force. Left out: none. */
+  readonly pins?: readonly Pin[];
 }
 
 export interface LiveEngine {
@@ -42,12 +45,17 @@ export interface PlanWarm {
   readonly state: Warm;
 }
 
+/** `held`: the present weights are as good as need be; nothing was published and nothing moves. */
+export type PlanStatus = SolveStatus | "held";
+
 export interface Plan {
-  readonly status: SolveStatus;
+  readonly status: PlanStatus;
   /** Says what was wrong, with its value; empty when solved. */
   readonly message: string;
   /** Null unless `status` is `solved` or `capped`. Its stamps are 0 until a store puts it. */
   readonly publication: Publication | null;
+  /** The present weights on the new inputs, before any solve. */
+  readonly gate: Gate;
   /** For the next plan; null where there is nothing to go on from. */
   readonly warm: PlanWarm | null;
   readonly solver: SolverKind;

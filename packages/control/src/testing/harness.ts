@@ -23,15 +23,19 @@ export class Harness {
   e2Metrics = "";
   /** More lines of the fleet file. */
   fleetMore = "";
+  /** More classes, beginning with a comma. */
+  classesMore = "";
   control: RunningControl | undefined;
   #servers: TestServer[] = [];
 
-  async start(more: { adminHost?: string; adminToken?: string; adminPort?: number } = {}): Promise<string> {
+  async start(
+    more: { adminHost?: string; adminToken?: string; adminPort?: number; advise?: boolean } = {},
+  ): Promise<string> {
     const e1 = await serve((request, response) => respond(request.url, this.e1Status, "", response));
     const e2 = await serve((request, response) => respond(request.url, this.e2Status, this.e2Metrics, response));
     this.#servers.push(e1, e2);
     this.control = await startControl({
-      fleet: await testFleet({ e1: e1.port, e2: e2.port }, this.fleetMore),
+      fleet: await testFleet({ e1: e1.port, e2: e2.port }, this.fleetMore, this.classesMore),
       store: this.store,
       adminHost: "127.0.0.1",
       adminPort: 0,

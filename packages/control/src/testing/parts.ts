@@ -53,12 +53,15 @@ export class MemoryStore implements Store {
 export class TestSolver implements Solver {
   readonly seen: PlanInputs[] = [];
   outcome: ((inputs: PlanInputs) => SolveOutcome | Promise<SolveOutcome>) | null = null;
+  /** The next answers come after this. */
+  beforeAnswer: () => Promise<void> = async () => {};
   verdict: VerifyOutcome = { kind: "faults", faults: [] };
   readonly #waiting: ((inputs: PlanInputs) => void)[] = [];
 
   async solve(inputs: PlanInputs): Promise<SolveOutcome> {
     this.seen.push(inputs);
     for (const resolve of this.#waiting.splice(0)) resolve(inputs);
+    await this.beforeAnswer();
     return this.outcome?.(inputs) ?? solved(inputs);
   }
 
