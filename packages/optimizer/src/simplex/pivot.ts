@@ -30,6 +30,9 @@ export function pushSink(network: Network, grid: Grid, node: number, forwards: b
   else pivot(network, grid, network.root, node, SINK, false, epsilon);
 }
 
+/** References that one push crosses at most: each is a call within a call, and the stack has an end. */
+const MOST_CROSSINGS = 256;
+
 /** Leaving, where the entering arc itself blocks first: the tree stays. */
 const ENTERING = -2;
 
@@ -43,6 +46,7 @@ function pivot(
   epsilon: number,
   begunFlow = -1,
   begunSegment = 0,
+  crossed = 0,
 ): void {
   const { cells, tree, price, churn, arcNext, arcBase } = network;
   const { parent, arc, flow, size } = tree;
@@ -181,7 +185,13 @@ function pivot(
   }
 
   // An arc that alone blocks at its reference is no end while going on pays what moving it costs.
-  if (churn !== null && ties === 1 && room === moved && Math.min(tailReach, headReach, ownReach) > moved) {
+  if (
+    churn !== null &&
+    crossed < MOST_CROSSINGS &&
+    ties === 1 &&
+    room === moved &&
+    Math.min(tailReach, headReach, ownReach) > moved
+  ) {
     const on = arc[blocking]!;
     const grows = headBlocks === blocking < cells;
     if (on !== SINK && churn.reference[on]! > 0 && churn.beyond[on] === (grows ? 0 : 1)) {
@@ -192,17 +202,8 @@ function pivot(
         churn.beyond[on] = grows ? 1 : 0;
         arcNext[on] = grows ? arcBase[on]! + churn.moveMs[on]! : arcBase[on]!;
         shiftPrices(tree, price, blocking, headBlocks ? churn.moveMs[on]! : -churn.moveMs[on]!);
-        pivot(
-          network,
-          grid,
-          tail,
-          head,
-          entering,
-          forwards,
-          epsilon,
-          ownFlow + (forwards ? moved : -moved),
-          ownSegment,
-        );
+        const pushed = ownFlow + (forwards ? moved : -moved);
+        pivot(network, grid, tail, head, entering, forwards, epsilon, pushed, ownSegment, crossed + 1);
         return;
       }
     }

@@ -3,7 +3,8 @@ import { orderTree, SINK } from "./tree.ts";
 
 /**
  * What one solve leaves for the next: the tree, by node, and where prices, loads and flows stood. The equaliser makes the
- * new flows from the tree and the new demand; the old ones only say in which order arcs leave the tree. Plain typed arrays, so that it crosses between threads. Arcs are
+ * new flows from the tree and the new demand; the old ones only say in which order arcs leave the tree. Plain typed
+ * arrays, so that it crosses between threads. Arcs are
  * named by cell and engine, since the next problem may have others.
  */
 export interface Warm {

@@ -43,9 +43,11 @@ enum Leaving {
     Entering,
 }
 
+/// References that one push crosses at most: each is a call within a call, and the stack has an end.
+const MOST_CROSSINGS: u32 = 256;
 const NOBODY: usize = usize::MAX;
 
-/// `begun`: flow and segment of the entering arc where this goes on with a push that crossed a reference.
+/// `begun`: where this goes on with a push that crossed references, flow and segment of the entering arc and how many.
 #[allow(clippy::too_many_arguments)]
 fn pivot(
     network: &mut Network,
@@ -55,7 +57,7 @@ fn pivot(
     entering: u32,
     forwards: bool,
     epsilon: f64,
-    begun: Option<(f64, usize)>,
+    begun: Option<(f64, usize, u32)>,
 ) {
     let Network { cells, tree, price, churn, arc_next, arc_base, .. } = network;
     let cells = *cells;
@@ -139,7 +141,7 @@ fn pivot(
     if own != NOBODY {
         own_segment = if forwards { at[own] as usize } else { at[own] as usize - 1 };
         own_flow = from[at[own] as usize];
-        if let Some((flow, segment)) = begun {
+        if let Some((flow, segment, _)) = begun {
             own_segment = segment;
             own_flow = flow;
         }
@@ -155,7 +157,7 @@ fn pivot(
         if let Some(churn) = churn.as_ref() {
             let reference = churn.reference[entering as usize];
             let beyond = churn.beyond[entering as usize] == 1;
-            own_flow = begun.map_or(if beyond { reference } else { 0.0 }, |(flow, _)| flow);
+            own_flow = begun.map_or(if beyond { reference } else { 0.0 }, |(flow, ..)| flow);
             if !beyond {
                 own_reach = reference - own_flow;
             }
@@ -164,7 +166,7 @@ fn pivot(
     } else {
         cost = -arc_base[entering as usize];
         let rested = churn.as_ref().map_or(0.0, |churn| churn.reference[entering as usize]);
-        own_flow = begun.map_or(rested, |(flow, _)| flow);
+        own_flow = begun.map_or(rested, |(flow, ..)| flow);
         own_reach = own_flow;
         own_ends = true;
     }
@@ -244,7 +246,9 @@ fn pivot(
     }
 
     // An arc that alone blocks at its reference is no end while going on pays what moving it costs.
+    let crossed = begun.map_or(0, |(.., crossed)| crossed);
     if let Some(churn) = churn.as_mut()
+        && crossed < MOST_CROSSINGS
         && ties == 1
         && room == moved
         && tail_reach.min(head_reach).min(own_reach) > moved
@@ -264,7 +268,7 @@ fn pivot(
             arc_next.to_mut()[on] = if grows { arc_base[on] + price_ms } else { arc_base[on] };
             tree.shift_prices(price, blocking, if head_blocks { price_ms } else { -price_ms });
             own_flow += if forwards { moved } else { -moved };
-            let begun = Some((own_flow, own_segment));
+            let begun = Some((own_flow, own_segment, crossed + 1));
             return pivot(network, grid, tail, head, entering, forwards, epsilon, begun);
         }
     }
