@@ -78,6 +78,8 @@ const snapshotCell = z.object({
   priceMs: finite,
   /** Streams that the cluster may hold for this class. */
   streamLimit: notNegative,
+  /** Set where an operator pinned the weights: what was said, and until when. */
+  pin: z.object({ weights: z.record(z.string(), z.number()), until: z.string() }).exactOptional(),
   /** Base64 of slot owners: u8 indices into `engines`, u16 little endian when there are more than 256. Empty = no ring. */
   ring: z.string(),
 });

@@ -2,6 +2,7 @@ import type { StoredPublication } from "@guidevane/core";
 import { type CurveEvaluator, createCurveEvaluator } from "@guidevane/native";
 import { type BuildOptions, buildProblem, type ProblemIndex } from "./build-problem.ts";
 import { addChurn } from "./churn.ts";
+import { pinProblem } from "./pin-problem.ts";
 import { cellKey, type Plan, type PlanBudget, type PlanInputs, type PlanWarm, type SolverWant } from "./plan-types.ts";
 import { publish } from "./publish.ts";
 import { type Names, type Solved, solvePlan } from "./solve-plan.ts";
@@ -45,7 +46,8 @@ export function plan(
   if (!built.ok) return ended(built, null);
   const { index } = built;
   const problem = addChurn(built.problem, index, previous, inputs.fleet.policy.churnMs);
-  const solved = solvePlan(problem, namesOf(index), warm, want, budget, nowMs);
+  const pinned = pinProblem(problem, namesOf(index), inputs.pins ?? []);
+  const solved = pinned.unpin(solvePlan(pinned.problem, pinned.names, warm, want, budget, nowMs));
   const { solution } = solved;
   if (solution.status !== "solved" && solution.status !== "capped") return ended(solution, null, solved);
   const curves = options.curves ?? createCurveEvaluator("auto");

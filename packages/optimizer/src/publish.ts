@@ -16,7 +16,8 @@ import { lowerBound, withoutChurn } from "./bound.ts";
 import { addedMs, type CellFacts, type ProblemIndex } from "./build-problem.ts";
 import { type CellWeights, cellWeights } from "./cell-weights.ts";
 import { publishedCell, publishedWeights } from "./churn.ts";
-import type { PlanInputs } from "./plan-types.ts";
+import { publishedPin } from "./pin-problem.ts";
+import { cellKey, type PlanInputs } from "./plan-types.ts";
 import type { Problem, Solution } from "./problem.ts";
 import { ringCost } from "./ring-cost.ts";
 import { shedPrice } from "./shed.ts";
@@ -60,6 +61,7 @@ export function publish(
     ),
     expectedLatencyMs: expectedLatency(facts, weights, shares),
   };
+  const pins = new Map((inputs.pins ?? []).map((pin) => [cellKey(pin.cluster, pin.class), pin]));
   const clusters = new Map<string, ClusterSnapshot>();
   for (const cluster of inputs.fleet.clusters.values()) {
     const own = index.cells.flatMap((each, cell) => (each.cluster.name === cluster.name ? [cell] : []));
@@ -73,7 +75,11 @@ export function publish(
       classes: snapshotClasses(inputs.fleet),
       cells: own.map((cell) => {
         const { owners, engines } = rings[cell]!;
-        return snapshotCell(facts, cell, weights[cell]!, encodeRing(owners, engines.length), marginalMs);
+        const pin = pins.get(cellKey(cluster.name, index.cells[cell]!.spec.name));
+        return {
+          ...snapshotCell(facts, cell, weights[cell]!, encodeRing(owners, engines.length), marginalMs),
+          ...(pin === undefined ? {} : { pin: publishedPin(pin) }),
+        };
       }),
       certificate,
     });
