@@ -143,29 +143,21 @@ export class DemandLevels {
 
   /** What live gateways found of an engine. */
   evidence(engine: string, nowMs: number): EngineEvidence {
-    let [weight, failing, attempts, faults, gateways, dead, successes, lateSuccesses] = [0, 0, 0, 0, 0, 0, 0, 0];
-    for (const gateway of this.#gateways.values()) {
-      const found = isLive(gateway, nowMs) ? gateway.engines.get(engine) : undefined;
-      if (found === undefined) continue;
-      // A gateway that has not tried the engine lately knows next to nothing of it, and says so with a factor of 1.
-      const share = found.recent + UNTRIED;
-      weight += share;
-      failing += share * (1 - found.failFactor);
-      attempts += found.attempts;
-      faults += found.faults;
-      if (found.attempts > 0) gateways++;
-      if (found.dead) dead++;
-      if (!found.dead && found.attempts > found.faults) successes++;
-      if (!found.dead && nowMs - found.successMs <= SUCCESS_MS) lateSuccesses++;
-    }
+    const live = [...this.#gateways.values()].filter((gateway) => isLive(gateway, nowMs));
+    const reports = live.flatMap((gateway) => gateway.engines.get(engine) ?? []);
+    const sum = (of: (report: EngineReport) => number) => reports.reduce((total, each) => total + of(each), 0);
+    const count = (is: (report: EngineReport) => boolean) => reports.filter(is).length;
+    // A gateway that has not tried the engine lately knows next to nothing of it, and says so with a factor of 1.
+    const weight = ({ recent }: EngineReport) => recent + UNTRIED;
+    const failing = sum((report) => weight(report) * (1 - report.failFactor));
     return {
-      severity: weight === 0 ? 0 : failing / weight,
-      attempts,
-      faults,
-      gateways,
-      dead,
-      successes,
-      lateSuccesses,
+      severity: reports.length === 0 ? 0 : failing / sum(weight),
+      attempts: sum(({ attempts }) => attempts),
+      faults: sum(({ faults }) => faults),
+      gateways: count(({ attempts }) => attempts > 0),
+      dead: count(({ dead }) => dead),
+      successes: count(({ dead, attempts, faults }) => !dead && attempts > faults),
+      lateSuccesses: count(({ dead, successMs }) => !dead && nowMs - successMs <= SUCCESS_MS),
     };
   }
 

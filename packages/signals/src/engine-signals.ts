@@ -20,9 +20,7 @@ export class SignalBook {
   constructor(kind: EngineKind, freshMs: number) {
     this.#hasMetrics = dialectOf(kind) !== null;
     this.#freshMs = freshMs;
-    this.#rates = Object.fromEntries(
-      COUNTER_NAMES.map((name) => [name, new RateWindow(RATE_WINDOW_MS)]),
-    ) as unknown as Record<CounterName, RateWindow>;
+    this.#rates = byName(COUNTER_NAMES, () => new RateWindow(RATE_WINDOW_MS));
   }
 
   observe(reading: Reading, nowMs: number): void {
@@ -32,16 +30,12 @@ export class SignalBook {
   }
 
   at(nowMs: number): EngineSignals {
-    return Object.fromEntries(
-      SIGNAL_NAMES.map((name) => [name, this.#signal(name, nowMs)]),
-    ) as unknown as EngineSignals;
+    return byName(SIGNAL_NAMES, (name) => this.#signal(name, nowMs));
   }
 
   /** Per second; null where too little is known. */
   rates(nowMs: number): Readonly<Record<CounterName, number | null>> {
-    return Object.fromEntries(
-      COUNTER_NAMES.map((name) => [name, this.#rates[name].perSecond(nowMs)]),
-    ) as unknown as Record<CounterName, number | null>;
+    return byName(COUNTER_NAMES, (name) => this.#rates[name].perSecond(nowMs));
   }
 
   #signal(name: SignalName, nowMs: number): Signal {
@@ -53,6 +47,11 @@ export class SignalBook {
     const ageMs = Math.max(0, Math.round(nowMs - this.#atMs));
     return { value: said, state: ageMs <= this.#freshMs ? "fresh" : "stale", ageMs };
   }
+}
+
+/** A value for each name; TypeScript can't see that none is left out. */
+function byName<Name extends string, Value>(names: readonly Name[], of: (name: Name) => Value): Record<Name, Value> {
+  return Object.fromEntries(names.map((name) => [name, of(name)])) as Record<Name, Value>;
 }
 
 const NOT_OFFERED: Signal = { value: null, state: "not-offered", ageMs: null };
