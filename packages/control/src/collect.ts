@@ -46,45 +46,81 @@ export interface Observation {
 
 export class Collector {
   readonly #options: CollectorOptions;
-  readonly #engines = new Map<string, { health: EngineHealth; book: SignalBook }>();
-  readonly #cancels = new Map<string, () => void>();
+  #engines: ReadonlyMap<string, Entry> = new Map();
   #stopped = false;
 
   constructor(options: CollectorOptions) {
     this.#options = options;
-    const nowMs = options.clock.nowMs();
-    for (const engine of options.fleet.engines.values()) {
-      const rules = { replicas: engine.replicas, pathIsDefault: engine.health.pathIsDefault };
-      this.#engines.set(engine.id, {
-        health: new EngineHealth(rules, nowMs),
-        book: new SignalBook(engine.kind, FRESH_MS),
-      });
-    }
+    this.#engines = this.#entriesOf(options.fleet);
   }
 
   /** Begins; the first answers are in when it resolves, so that the first tick knows which engines live. */
   async start(): Promise<void> {
-    const engines = [...this.#options.fleet.engines.values()];
-    await Promise.all(engines.flatMap((engine) => [this.#probe(engine), this.#scrape(engine)]));
-    for (const engine of engines) {
-      if (engine.health.path !== null)
-        this.#repeat(
-          `health ${engine.id}`,
-          () => this.#probeIntervalMs(engine),
-          () => this.#probe(engine),
-        );
-      if (engine.metrics.path !== null)
-        this.#repeat(
-          `metrics ${engine.id}`,
-          () => SCRAPE_MS,
-          () => this.#scrape(engine),
-        );
-    }
+    await this.#begin([...this.#engines.values()]);
+  }
+
+  /**
+   * Gets ready for another fleet file: the first answers of engines that are new, or asked otherwise than before, are in
+   * when it resolves. What was learned of the others stays. The function that it gives makes the fleet the present one.
+   */
+  async prepare(fleet: Fleet): Promise<() => void> {
+    const next = this.#entriesOf(fleet);
+    const fresh = [...next.values()].filter((entry) => this.#engines.get(entry.engine.id) !== entry);
+    await Promise.all(fresh.flatMap((entry) => [this.#probe(entry), this.#scrape(entry)]));
+    return () => {
+      const gone = [...this.#engines.values()].filter((entry) => next.get(entry.engine.id) !== entry);
+      this.#engines = next;
+      for (const entry of gone) end(entry);
+      for (const entry of fresh) this.#keepAsking(entry);
+    };
   }
 
   stop(): void {
     this.#stopped = true;
-    for (const cancel of this.#cancels.values()) cancel();
+    for (const entry of this.#engines.values()) end(entry);
+  }
+
+  /** One entry an engine, the present one where the engine is asked as before. */
+  #entriesOf(fleet: Fleet): Map<string, Entry> {
+    const nowMs = this.#options.clock.nowMs();
+    return new Map(
+      [...fleet.engines.values()].map((engine) => {
+        const present = this.#engines.get(engine.id);
+        if (present !== undefined && asksAlike(present.engine, engine)) return [engine.id, present];
+        const rules = { replicas: engine.replicas, pathIsDefault: engine.health.pathIsDefault };
+        const entry: Entry = {
+          engine,
+          health: new EngineHealth(rules, nowMs),
+          book: new SignalBook(engine.kind, FRESH_MS),
+          cancels: new Map(),
+          ended: false,
+        };
+        return [engine.id, entry];
+      }),
+    );
+  }
+
+  async #begin(entries: readonly Entry[]): Promise<void> {
+    await Promise.all(entries.flatMap((entry) => [this.#probe(entry), this.#scrape(entry)]));
+    for (const entry of entries) this.#keepAsking(entry);
+  }
+
+  #keepAsking(entry: Entry): void {
+    const { health, metrics } = entry.engine;
+    if (health.path !== null)
+      this.#repeat(
+        entry,
+        "health",
+        () => this.#probeIntervalMs(entry),
+        () => this.#probe(entry),
+      );
+    if (metrics.path !== null)
+      this.#repeat(
+        entry,
+        "metrics",
+        () => SCRAPE_MS,
+        () => this.#scrape(entry),
+      );
   }
 
   of(id: string): Observation | undefined {
@@ -95,35 +131,36 @@ export class Collector {
   }
 
   /** Each round begins a fixed time after the last one ended, so that a slow engine never has two at once. */
-  #repeat(name: string, intervalMs: () => number, round: () => Promise<void>): void {
-    if (this.#stopped) return;
+  #repeat(entry: Entry, name: string, intervalMs: () => number, round: () => Promise<void>): void {
+    if (this.#stopped || entry.ended) return;
     const delayMs = intervalMs() * (1 - JITTER + 2 * JITTER * this.#options.random());
     const cancel = this.#options.clock.after(delayMs, () => {
-      void round().then(() => this.#repeat(name, intervalMs, round));
+      void round().then(() => this.#repeat(entry, name, intervalMs, round));
     });
-    this.#cancels.set(name, cancel);
+    entry.cancels.set(name, cancel);
   }
 
-  #probeIntervalMs({ id, health }: EngineSpec): number {
-    return this.#engines.get(id)?.health.undecided ? Math.min(CONFIRM_MS, health.intervalMs) : health.intervalMs;
+  #probeIntervalMs({ engine, health }: Entry): number {
+    return health.undecided ? Math.min(CONFIRM_MS, engine.health.intervalMs) : engine.health.intervalMs;
   }
 
-  async #probe(engine: EngineSpec): Promise<void> {
+  async #probe(entry: Entry): Promise<void> {
+    const { engine } = entry;
     const { path } = engine.health;
-    const entry = this.#engines.get(engine.id);
-    if (path === null || entry === undefined) return;
+    if (path === null) return;
     const outcome = await this.#options.prober.ask(engine, engine.health, path);
-    if (this.#stopped) return;
-    if (entry.health.observe(outcome, this.#options.clock.nowMs())) this.#options.onChange(engine.id);
+    if (this.#stopped || entry.ended) return;
+    const changed = entry.health.observe(outcome, this.#options.clock.nowMs());
+    if (changed && this.#engines.get(engine.id) === entry) this.#options.onChange(engine.id);
   }
 
-  async #scrape(engine: EngineSpec): Promise<void> {
+  async #scrape(entry: Entry): Promise<void> {
+    const { engine } = entry;
     const { path } = engine.metrics;
     const dialect = dialectOf(engine.kind);
-    const entry = this.#engines.get(engine.id);
-    if (path === null || dialect === null || entry === undefined) return;
+    if (path === null || dialect === null) return;
     const outcome = await this.#options.prober.ask(engine, engine.metrics, path);
-    if (this.#stopped) return;
+    if (this.#stopped || entry.ended) return;
     if (outcome.kind !== "answer" || outcome.status !== 200) {
       const [result, message] = scrapeFailure(outcome);
       this.#options.onScrape(engine.id, result, message);
@@ -135,8 +172,31 @@ export class Collector {
     entry.book.observe(dialect.read(page), nowMs);
     const empty = page.samples.size === 0;
     this.#options.onScrape(engine.id, empty ? "no-metrics" : "ok", empty ? "no known series on the page" : "");
-    if (entry.book.at(nowMs).readyReplicas.value !== before) this.#options.onChange(engine.id);
+    const changed = entry.book.at(nowMs).readyReplicas.value !== before;
+    if (changed && this.#engines.get(engine.id) === entry) this.#options.onChange(engine.id);
   }
+}
+
+/** One engine as it is asked, and what it said. */
+interface Entry {
+  readonly engine: EngineSpec;
+  readonly health: EngineHealth;
+  readonly book: SignalBook;
+  /** Of the rounds to come, by name. */
+  readonly cancels: Map<string, () => void>;
+  ended: boolean;
+}
+
+function end(entry: Entry): void {
+  entry.ended = true;
+  for (const cancel of entry.cancels.values()) cancel();
+}
+
+/** Whether two definitions of an engine are asked in the same way and judged by the same rules. */
+function asksAlike(one: EngineSpec, other: EngineSpec): boolean {
+  const asked = ({ url, kind, replicas, auth, health, metrics }: EngineSpec) =>
+    JSON.stringify([url, kind, replicas, auth, health, metrics]);
+  return asked(one) === asked(other);
 }
 
 function scrapeFailure(outcome: ProbeOutcome): [ScrapeResult, string] {

@@ -65,6 +65,7 @@ export class Control {
   #liveGateways = new Map<string, number>();
   /** Ready replicas that the newest tick began with. */
   #plannedReady: ReadonlyMap<string, number> = new Map();
+  #reloads: Promise<void> = Promise.resolve();
   #cancelSignals = () => {};
   #stopped = false;
 
@@ -121,6 +122,22 @@ export class Control {
 
   get fleet(): Fleet {
     return this.#fleet;
+  }
+
+  /** Takes another fleet file, whole; the next tick plans with it. What was learned of engines that stay, stays. */
+  async reload(fleet: Fleet): Promise<void> {
+    const reload = this.#reloads.then(async () => {
+      const commit = await this.#collector.prepare(fleet);
+      if (this.#stopped) return;
+      this.#fleet = fleet;
+      commit();
+      this.#loop.pace(fleet.policy.tickMs);
+      this.feed.send(this.enginesEvent());
+      this.#sendSignalsOnce();
+      this.#loop.hurry();
+    });
+    this.#reloads = reload.catch(() => {});
+    await reload;
   }
 
   get stopped(): boolean {
@@ -238,7 +255,9 @@ export class Control {
 
   /** A series that is not on the page is an alarm: it may not pass for a zero. */
   #tellMissing(id: string): void {
-    const { signals } = this.#collector.of(id)!;
+    // An engine of a fleet file that is not the present one yet is scraped and not known.
+    const signals = this.#collector.of(id)?.signals;
+    if (signals === undefined) return;
     const missing = SIGNAL_NAMES.filter((name) => signals[name].state === "missing").join(", ");
     if (missing === "") this.conditions.ends(`signals of ${id}`, "all signals are there again");
     else this.conditions.begins(`signals of ${id}`, missing, `the metrics page lacks ${missing}`, { engine: id });
@@ -261,9 +280,13 @@ export class Control {
     }
   }
 
-  #sendSignals(): void {
+  #sendSignalsOnce(): void {
     this.feed.send(this.#signalsEvent());
     this.metrics.signals(this.fleet, this.engineStates());
+  }
+
+  #sendSignals(): void {
+    this.#sendSignalsOnce();
     this.#cancelSignals = this.clock.after(SIGNALS_FEED_MS, () => this.#sendSignals());
   }
 

@@ -32,6 +32,8 @@ export interface ControlOptions {
 export interface RunningControl {
   /** Base address of the admin API, without a slash at its end. */
   readonly adminUrl: string;
+  /** Plans by another fleet file from the next tick on. Every key takes effect without a restart. */
+  reload(fleet: Fleet): Promise<void>;
   /** Ends everything that was started; resolves when all of it has ended. */
   stop(): Promise<void>;
 }
@@ -81,5 +83,5 @@ export async function startControl(options: ControlOptions): Promise<RunningCont
   const { address, port, family } = server.address() as AddressInfo;
   const adminUrl = `http://${family === "IPv6" ? `[${address}]` : address}:${port}`;
   options.logger.info({ adminUrl }, "the control plane listens");
-  return { adminUrl, stop };
+  return { adminUrl, reload: (fleet) => control.reload(fleet), stop };
 }

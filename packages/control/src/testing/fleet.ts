@@ -2,13 +2,19 @@ import { type ClusterSnapshot, encodeRing, type Fleet, loadFleet, type Publicati
 import type { PlanInputs } from "@guidevane/optimizer";
 
 /** Two clusters, two engines, one class. Engines' ports are given, so that tests can stand servers behind them. */
-export async function testFleet(ports: { e1?: number; e2?: number } = {}, more = "", classes = ""): Promise<Fleet> {
+export async function testFleet(
+  ports: { e1?: number; e2?: number } = {},
+  more = "",
+  classes = "",
+  engines = "",
+): Promise<Fleet> {
   return loadFleet(
     `
 clusters: { east: { region: r-east }, west: { region: r-west } }
 engines:
   e1: { url: "http://127.0.0.1:${ports.e1 ?? 9}", kind: vllm, region: r-east, models: [m], capacityWps: 100 }
   e2: { url: "http://127.0.0.1:${ports.e2 ?? 9}", kind: vllm, region: r-west, models: [m], capacityWps: 60, replicas: 2 }
+${engines}
 classes: { chat: { model: m, work: 2 }${classes} }
 demandRps: { east: { chat: 7 } }
 ${more}`,

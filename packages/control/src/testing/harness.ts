@@ -1,5 +1,5 @@
 import type { ServerResponse } from "node:http";
-import { type DemandReport, ManualClock } from "@guidevane/core";
+import { type DemandReport, type Fleet, ManualClock } from "@guidevane/core";
 import type { EngineAnswer } from "../engine-answers.ts";
 import { type RunningControl, startControl } from "../start-control.ts";
 import { testFleet } from "./fleet.ts";
@@ -25,6 +25,7 @@ export class Harness {
   fleetMore = "";
   /** More classes, beginning with a comma. */
   classesMore = "";
+  ports = { e1: 0, e2: 0 };
   control: RunningControl | undefined;
   #servers: TestServer[] = [];
 
@@ -34,8 +35,9 @@ export class Harness {
     const e1 = await serve((request, response) => respond(request.url, this.e1Status, "", response));
     const e2 = await serve((request, response) => respond(request.url, this.e2Status, this.e2Metrics, response));
     this.#servers.push(e1, e2);
+    this.ports = { e1: e1.port, e2: e2.port };
     this.control = await startControl({
-      fleet: await testFleet({ e1: e1.port, e2: e2.port }, this.fleetMore, this.classesMore),
+      fleet: await this.fleet(),
       store: this.store,
       adminHost: "127.0.0.1",
       adminPort: 0,
@@ -46,6 +48,11 @@ export class Harness {
       ...more,
     });
     return this.control.adminUrl;
+  }
+
+  /** The fleet file as it stands now. */
+  fleet(engines = ""): Promise<Fleet> {
+    return testFleet(this.ports, this.fleetMore, this.classesMore, engines);
   }
 
   /** Starts and waits for the first publication, as a gateway would. */
