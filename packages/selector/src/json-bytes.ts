@@ -20,9 +20,9 @@ export const CLOSE_BRACE = 0x7d;
 /** Whether the string that `skipString` last stepped over has an escape in it. */
 export let hadEscape = false;
 
-export function skipSpace(body: Uint8Array, start: number, end: number): number {
+export function skipSpace(body: Uint8Array, start: number): number {
   let at = start;
-  while (at < end) {
+  while (at < body.length) {
     const byte = body[at]!;
     if (byte !== 0x20 && byte !== 0x0a && byte !== 0x0d && byte !== 0x09) break;
     at++;
@@ -42,30 +42,30 @@ export function beginBody(body: Uint8Array): void {
 }
 
 /** @param start the byte after the opening quote @returns the place after the closing one */
-export function skipString(body: Uint8Array, start: number, end: number): number {
+export function skipString(body: Uint8Array, start: number): number {
   hadEscape = false;
   let at = start;
   for (;;) {
-    at = skipText(body, at, end);
-    if (at >= end) return UNUSUAL;
+    at = skipText(body, at);
+    if (at >= body.length) return UNUSUAL;
     const byte = body[at]!;
     if (byte === QUOTE) return at + 1;
     if (byte !== BACKSLASH) return UNUSUAL;
     hadEscape = true;
-    at = skipEscape(body, at + 1, end);
+    at = skipEscape(body, at + 1);
     if (at < 0) return UNUSUAL;
   }
 }
 
 /** To the next quote, backslash or control character, or to the end. */
-function skipText(body: Uint8Array, start: number, end: number): number {
+function skipText(body: Uint8Array, start: number): number {
   let at = start;
-  const near = controlFree ? Math.min(start + NEAR_BYTES, end) : end;
+  const near = controlFree ? Math.min(start + NEAR_BYTES, body.length) : body.length;
   while (at < near && STOPS[body[at]!] === 0) at++;
   if (at < near || !controlFree) return at;
   // What was found ahead is kept until it is passed: looking again from every escape would cost the square of the length.
-  if (nextQuote < at) nextQuote = find(body, QUOTE, at, end);
-  if (nextBackslash < at) nextBackslash = find(body, BACKSLASH, at, end);
+  if (nextQuote < at) nextQuote = find(body, QUOTE, at);
+  if (nextBackslash < at) nextBackslash = find(body, BACKSLASH, at);
   return Math.min(nextQuote, nextBackslash);
 }
 
@@ -80,9 +80,9 @@ let nextBackslash = -1;
 /** Node's own search: the one of typed arrays is not vectorised. */
 const indexOf = Buffer.prototype.indexOf;
 
-function find(body: Uint8Array, byte: number, start: number, end: number): number {
+function find(body: Uint8Array, byte: number, start: number): number {
   const at = indexOf.call(body, byte, start);
-  return at < 0 ? end : at;
+  return at < 0 ? body.length : at;
 }
 
 const BLOCK_BYTES = 65_536;
@@ -114,29 +114,29 @@ function hasControl(body: Uint8Array): boolean {
 const HIGH_BITS = 0x80808080 | 0;
 
 /** Any value. @param start its first byte */
-export function skipValue(body: Uint8Array, start: number, end: number): number {
+export function skipValue(body: Uint8Array, start: number): number {
   let at = start;
   let depth = 0;
   for (;;) {
     // Here a value begins.
-    if (at >= end) return UNUSUAL;
+    if (at >= body.length) return UNUSUAL;
     const byte = body[at]!;
     if (byte === QUOTE) {
-      at = skipString(body, at + 1, end);
+      at = skipString(body, at + 1);
     } else if (byte === OPEN_BRACE) {
-      at = skipSpace(body, at + 1, end);
-      if (at < end && body[at] === CLOSE_BRACE) {
+      at = skipSpace(body, at + 1);
+      if (at < body.length && body[at] === CLOSE_BRACE) {
         at++;
       } else {
         if (depth === DEPTH_MAX) return UNUSUAL;
         closers[depth++] = CLOSE_BRACE;
-        at = skipKey(body, at, end);
+        at = skipKey(body, at);
         if (at < 0) return UNUSUAL;
         continue;
       }
     } else if (byte === OPEN_BRACKET) {
-      at = skipSpace(body, at + 1, end);
-      if (at < end && body[at] === CLOSE_BRACKET) {
+      at = skipSpace(body, at + 1);
+      if (at < body.length && body[at] === CLOSE_BRACKET) {
         at++;
       } else {
         if (depth === DEPTH_MAX) return UNUSUAL;
@@ -144,18 +144,18 @@ export function skipValue(body: Uint8Array, start: number, end: number): number 
         continue;
       }
     } else {
-      at = skipScalar(body, at, end);
+      at = skipScalar(body, at);
     }
     // Here a value has ended.
     for (;;) {
       if (at < 0 || depth === 0) return at;
-      at = skipSpace(body, at, end);
-      if (at >= end) return UNUSUAL;
+      at = skipSpace(body, at);
+      if (at >= body.length) return UNUSUAL;
       const next = body[at]!;
       const closer = closers[depth - 1]!;
       if (next === COMMA) {
-        at = skipSpace(body, at + 1, end);
-        if (closer === CLOSE_BRACE) at = skipKey(body, at, end);
+        at = skipSpace(body, at + 1);
+        if (closer === CLOSE_BRACE) at = skipKey(body, at);
         if (at < 0) return UNUSUAL;
         break;
       }
@@ -167,16 +167,16 @@ export function skipValue(body: Uint8Array, start: number, end: number): number 
 }
 
 /** A name, its colon, and space up to the value. */
-function skipKey(body: Uint8Array, start: number, end: number): number {
-  if (start >= end || body[start] !== QUOTE) return UNUSUAL;
-  const afterName = skipString(body, start + 1, end);
-  return afterName < 0 ? UNUSUAL : skipColon(body, afterName, end);
+function skipKey(body: Uint8Array, start: number): number {
+  if (start >= body.length || body[start] !== QUOTE) return UNUSUAL;
+  const afterName = skipString(body, start + 1);
+  return afterName < 0 ? UNUSUAL : skipColon(body, afterName);
 }
 
 /** The colon after a name, and the space on both sides. */
-export function skipColon(body: Uint8Array, start: number, end: number): number {
-  const at = skipSpace(body, start, end);
-  return at < end && body[at] === COLON ? skipSpace(body, at + 1, end) : UNUSUAL;
+export function skipColon(body: Uint8Array, start: number): number {
+  const at = skipSpace(body, start);
+  return at < body.length && body[at] === COLON ? skipSpace(body, at + 1) : UNUSUAL;
 }
 
 export function equals(body: Uint8Array, start: number, end: number, text: Uint8Array): boolean {
@@ -196,10 +196,10 @@ const ESCAPES: Uint8Array = new Uint8Array(256);
 for (const letter of '"\\/bfnrt') ESCAPES[letter.charCodeAt(0)] = 1;
 
 /** @param start the byte after the backslash */
-function skipEscape(body: Uint8Array, start: number, end: number): number {
-  if (start >= end) return UNUSUAL;
+function skipEscape(body: Uint8Array, start: number): number {
+  if (start >= body.length) return UNUSUAL;
   if (ESCAPES[body[start]!] === 1) return start + 1;
-  if (body[start] !== 0x75 || start + 5 > end) return UNUSUAL;
+  if (body[start] !== 0x75 || start + 5 > body.length) return UNUSUAL;
   for (let at = start + 1; at < start + 5; at++) {
     const byte = body[at]!;
     const lower = byte | 0x20;
@@ -212,43 +212,43 @@ const TRUE: Uint8Array = new TextEncoder().encode("true");
 const FALSE: Uint8Array = new TextEncoder().encode("false");
 const NULL: Uint8Array = new TextEncoder().encode("null");
 
-function skipScalar(body: Uint8Array, start: number, end: number): number {
+function skipScalar(body: Uint8Array, start: number): number {
   const byte = body[start]!;
-  if (byte === 0x74) return skipWord(body, start, end, TRUE);
-  if (byte === 0x66) return skipWord(body, start, end, FALSE);
-  if (byte === 0x6e) return skipWord(body, start, end, NULL);
-  return skipNumber(body, start, end);
+  if (byte === 0x74) return skipWord(body, start, TRUE);
+  if (byte === 0x66) return skipWord(body, start, FALSE);
+  if (byte === 0x6e) return skipWord(body, start, NULL);
+  return skipNumber(body, start);
 }
 
-function skipWord(body: Uint8Array, start: number, end: number, word: Uint8Array): number {
+function skipWord(body: Uint8Array, start: number, word: Uint8Array): number {
   const after = start + word.length;
-  return after <= end && equals(body, start, after, word) ? after : UNUSUAL;
+  return after <= body.length && equals(body, start, after, word) ? after : UNUSUAL;
 }
 
-function skipNumber(body: Uint8Array, start: number, end: number): number {
+function skipNumber(body: Uint8Array, start: number): number {
   let at = start;
   if (body[at] === 0x2d) at++;
-  if (at < end && body[at] === 0x30) at++;
+  if (at < body.length && body[at] === 0x30) at++;
   else {
-    at = skipDigits(body, at, end);
+    at = skipDigits(body, at);
     if (at < 0) return UNUSUAL;
   }
-  if (at < end && body[at] === 0x2e) {
-    at = skipDigits(body, at + 1, end);
+  if (at < body.length && body[at] === 0x2e) {
+    at = skipDigits(body, at + 1);
     if (at < 0) return UNUSUAL;
   }
-  if (at < end && (body[at]! | 0x20) === 0x65) {
+  if (at < body.length && (body[at]! | 0x20) === 0x65) {
     at++;
-    if (at < end && (body[at] === 0x2b || body[at] === 0x2d)) at++;
-    return skipDigits(body, at, end);
+    if (at < body.length && (body[at] === 0x2b || body[at] === 0x2d)) at++;
+    return skipDigits(body, at);
   }
   return at;
 }
 
 /** One digit or more. */
-function skipDigits(body: Uint8Array, start: number, end: number): number {
+function skipDigits(body: Uint8Array, start: number): number {
   let at = start;
-  while (at < end && isDigit(body[at]!)) at++;
+  while (at < body.length && isDigit(body[at]!)) at++;
   return at === start ? UNUSUAL : at;
 }
 

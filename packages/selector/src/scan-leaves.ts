@@ -1,7 +1,7 @@
 import { FACT } from "./facts.ts";
 import { equals, hadEscape, isDigit, QUOTE, skipString, skipValue, UNUSUAL } from "./json-bytes.ts";
 import { NEED } from "./router.ts";
-import { ITEM, PART_NEED, roleOf } from "./scan-names.ts";
+import { FORMAT_TEXT, partNeedOf, roleOf } from "./scan-names.ts";
 
 /** Values that the scan reads to the end: each function writes its facts and gives the place after the value. */
 
@@ -10,75 +10,56 @@ export function readText(
   place: number,
   body: Uint8Array,
   start: number,
-  end: number,
   facts: Uint32Array,
   canonical: boolean,
 ): number {
-  if (body[start] !== QUOTE) return skipValue(body, start, end);
-  const after = skipString(body, start + 1, end);
-  if (after < 0 || (hadEscape && !canonical)) return UNUSUAL;
-  facts[place] = start + 1;
-  facts[place + 1] = after - 1;
+  const after = skipWanted(body, start, canonical);
+  if (after >= 0 && body[start] === QUOTE) {
+    facts[place] = start + 1;
+    facts[place + 1] = after - 1;
+  }
   return after;
 }
 
-export function readRaw(place: number, body: Uint8Array, start: number, end: number, facts: Uint32Array): number {
-  const after = skipValue(body, start, end);
+export function readRaw(place: number, body: Uint8Array, start: number, facts: Uint32Array): number {
+  const after = skipValue(body, start);
   if (after < 0) return UNUSUAL;
   facts[place] = start;
   facts[place + 1] = after;
   return after;
 }
 
-export function readFormatType(
-  body: Uint8Array,
-  start: number,
-  end: number,
-  facts: Uint32Array,
-  canonical: boolean,
-): number {
-  if (body[start] !== QUOTE) return skipValue(body, start, end);
-  const after = skipString(body, start + 1, end);
-  if (after < 0 || (hadEscape && !canonical)) return UNUSUAL;
-  if (!equals(body, start + 1, after - 1, ITEM.text)) facts[FACT.uses]! |= NEED.jsonSchema;
+export function readFormatType(body: Uint8Array, start: number, facts: Uint32Array, canonical: boolean): number {
+  const after = skipWanted(body, start, canonical);
+  if (after >= 0 && body[start] === QUOTE && !equals(body, start + 1, after - 1, FORMAT_TEXT))
+    facts[FACT.uses]! |= NEED.jsonSchema;
   return after;
 }
 
-export function readRole(body: Uint8Array, start: number, end: number, facts: Uint32Array, canonical: boolean): number {
-  if (body[start] !== QUOTE) return skipValue(body, start, end);
-  const after = skipString(body, start + 1, end);
-  if (after < 0 || (hadEscape && !canonical)) return UNUSUAL;
-  facts[FACT.role] = roleOf(body, start + 1, after - 1);
+export function readRole(body: Uint8Array, start: number, facts: Uint32Array, canonical: boolean): number {
+  const after = skipWanted(body, start, canonical);
+  if (after >= 0 && body[start] === QUOTE) facts[FACT.role] = roleOf(body, start + 1, after - 1);
   return after;
 }
 
-export function readPartType(
-  body: Uint8Array,
-  start: number,
-  end: number,
-  facts: Uint32Array,
-  canonical: boolean,
-): number {
-  if (body[start] !== QUOTE) return skipValue(body, start, end);
-  const after = skipString(body, start + 1, end);
-  if (after < 0 || (hadEscape && !canonical)) return UNUSUAL;
-  for (const { name, need } of PART_NEED) {
-    if (equals(body, start + 1, after - 1, name)) facts[FACT.partNeed] = need;
-  }
+export function readPartType(body: Uint8Array, start: number, facts: Uint32Array, canonical: boolean): number {
+  const after = skipWanted(body, start, canonical);
+  if (after >= 0 && body[start] === QUOTE) facts[FACT.partNeed] = partNeedOf(body, start + 1, after - 1);
   return after;
+}
+
+/** Steps over a value which, where it is a string, is read: an escape would hide what it says. */
+function skipWanted(body: Uint8Array, start: number, canonical: boolean): number {
+  if (body[start] !== QUOTE) return skipValue(body, start);
+  const after = skipString(body, start + 1);
+  return hadEscape && !canonical ? UNUSUAL : after;
 }
 
 /** More output tokens than any engine holds; a number beyond it is this one. */
 const TOKENS_MAX = 999_999_999;
 
-export function readTokens(
-  body: Uint8Array,
-  start: number,
-  end: number,
-  facts: Uint32Array,
-  canonical: boolean,
-): number {
-  const after = skipValue(body, start, end);
+export function readTokens(body: Uint8Array, start: number, facts: Uint32Array, canonical: boolean): number {
+  const after = skipValue(body, start);
   if (after < 0) return UNUSUAL;
   let value = 0;
   let at = start;

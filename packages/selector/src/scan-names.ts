@@ -42,17 +42,8 @@ export const LIST = { messages: 0, parts: 1 } as const;
 /** Roles, as far as they matter: `turn` is an assistant's, a tool's or a function's. */
 export const ROLE = { other: 0, system: 1, user: 2, turn: 3 } as const;
 
-export const ITEM: { readonly text: Uint8Array } = { text: bytes("text") };
-
-/** Types of content parts that need an engine able to take them. */
-export const PART_NEED: readonly { readonly name: Uint8Array; readonly need: number }[] = [
-  { name: bytes("image_url"), need: NEED.vision },
-  { name: bytes("input_image"), need: NEED.vision },
-  { name: bytes("image"), need: NEED.vision },
-  { name: bytes("input_audio"), need: NEED.audio },
-  { name: bytes("audio_url"), need: NEED.audio },
-  { name: bytes("audio"), need: NEED.audio },
-];
+/** The type of a response format that asks nothing of an engine. */
+export const FORMAT_TEXT: Uint8Array = bytes("text");
 
 /** The member that a name of this object is; `other` for one that says nothing to a router. */
 export function memberOf(kind: Kind, body: Uint8Array, start: number, end: number): Member {
@@ -68,11 +59,25 @@ export function memberOf(kind: Kind, body: Uint8Array, start: number, end: numbe
 }
 
 export function roleOf(body: Uint8Array, start: number, end: number): number {
-  for (let i = 0; i < ROLES.length; i++) {
-    const { name, role } = ROLES[i]!;
-    if (equals(body, start, end, name)) return role;
+  return meaningOf(ROLES, body, start, end);
+}
+
+/** The need that an engine must meet to take a content part of this type; 0 for text and the unknown. */
+export function partNeedOf(body: Uint8Array, start: number, end: number): number {
+  return meaningOf(PART_NEEDS, body, start, end);
+}
+
+function meaningOf(meanings: readonly Meaning[], body: Uint8Array, start: number, end: number): number {
+  for (let i = 0; i < meanings.length; i++) {
+    const { name, meaning } = meanings[i]!;
+    if (equals(body, start, end, name)) return meaning;
   }
-  return ROLE.other;
+  return 0;
+}
+
+interface Meaning {
+  readonly name: Uint8Array;
+  readonly meaning: number;
 }
 
 function bytes(text: string): Uint8Array {
@@ -81,16 +86,23 @@ function bytes(text: string): Uint8Array {
 
 const GUIDED: Uint8Array = bytes("guided_");
 
-const ROLES = (
-  [
-    ["user", ROLE.user],
-    ["assistant", ROLE.turn],
-    ["system", ROLE.system],
-    ["developer", ROLE.system],
-    ["tool", ROLE.turn],
-    ["function", ROLE.turn],
-  ] as const
-).map(([name, role]) => ({ name: bytes(name), role }));
+const ROLES: readonly Meaning[] = [
+  { name: bytes("user"), meaning: ROLE.user },
+  { name: bytes("assistant"), meaning: ROLE.turn },
+  { name: bytes("system"), meaning: ROLE.system },
+  { name: bytes("developer"), meaning: ROLE.system },
+  { name: bytes("tool"), meaning: ROLE.turn },
+  { name: bytes("function"), meaning: ROLE.turn },
+];
+
+const PART_NEEDS: readonly Meaning[] = [
+  { name: bytes("image_url"), meaning: NEED.vision },
+  { name: bytes("input_image"), meaning: NEED.vision },
+  { name: bytes("image"), meaning: NEED.vision },
+  { name: bytes("input_audio"), meaning: NEED.audio },
+  { name: bytes("audio_url"), meaning: NEED.audio },
+  { name: bytes("audio"), meaning: NEED.audio },
+];
 
 const NAMES: readonly (readonly [Kind, string, Member])[] = [
   [KIND.body, "model", MEMBER.model],

@@ -32,28 +32,20 @@ import { KIND, type Kind, LIST, MEMBER, type Member, memberOf, ROLE } from "./sc
 export function scan(body: Uint8Array, facts: Uint32Array, canonical = false): boolean {
   facts.fill(0);
   beginBody(body);
-  const end = body.length;
-  const start = skipSpace(body, 0, end);
-  if (start >= end || body[start] !== OPEN_BRACE) return false;
-  const after = readObject(KIND.body, body, start, end, facts, canonical);
-  return after >= 0 && skipSpace(body, after, end) === end;
+  const start = skipSpace(body, 0);
+  if (start >= body.length || body[start] !== OPEN_BRACE) return false;
+  const after = readObject(KIND.body, body, start, facts, canonical);
+  return after >= 0 && skipSpace(body, after) === body.length;
 }
 
-function readObject(
-  kind: Kind,
-  body: Uint8Array,
-  start: number,
-  end: number,
-  facts: Uint32Array,
-  canonical: boolean,
-): number {
+function readObject(kind: Kind, body: Uint8Array, start: number, facts: Uint32Array, canonical: boolean): number {
   let seen = 0;
-  let at = skipSpace(body, start + 1, end);
-  if (at < end && body[at] === CLOSE_BRACE) return at + 1;
+  let at = skipSpace(body, start + 1);
+  if (at < body.length && body[at] === CLOSE_BRACE) return at + 1;
   for (;;) {
-    if (at >= end || body[at] !== QUOTE) return UNUSUAL;
+    if (at >= body.length || body[at] !== QUOTE) return UNUSUAL;
     const nameStart = at + 1;
-    at = skipString(body, nameStart, end);
+    at = skipString(body, nameStart);
     if (at < 0) return UNUSUAL;
     // Escaped, a name may be any of those wanted. JSON.stringify escapes none of them.
     if (hadEscape && !canonical) return UNUSUAL;
@@ -63,41 +55,34 @@ function readObject(
       if ((seen & bit) !== 0) return UNUSUAL;
       seen |= bit;
     }
-    at = skipColon(body, at, end);
-    if (at < 0 || at >= end) return UNUSUAL;
-    at = member === MEMBER.other ? skipValue(body, at, end) : readMember(member, body, at, end, facts, canonical);
+    at = skipColon(body, at);
+    if (at < 0 || at >= body.length) return UNUSUAL;
+    at = member === MEMBER.other ? skipValue(body, at) : readMember(member, body, at, facts, canonical);
     if (at < 0) return UNUSUAL;
-    at = skipSpace(body, at, end);
-    if (at >= end) return UNUSUAL;
+    at = skipSpace(body, at);
+    if (at >= body.length) return UNUSUAL;
     if (body[at] === CLOSE_BRACE) return at + 1;
     if (body[at] !== COMMA) return UNUSUAL;
-    at = skipSpace(body, at + 1, end);
+    at = skipSpace(body, at + 1);
   }
 }
 
-function readMember(
-  member: Member,
-  body: Uint8Array,
-  start: number,
-  end: number,
-  facts: Uint32Array,
-  canonical: boolean,
-): number {
+function readMember(member: Member, body: Uint8Array, start: number, facts: Uint32Array, canonical: boolean): number {
   const first = body[start]!;
   switch (member) {
     case MEMBER.model:
-      return readText(FACT.modelStart, body, start, end, facts, canonical);
+      return readText(FACT.modelStart, body, start, facts, canonical);
     case MEMBER.promptCacheKey:
-      return readText(FACT.cacheKeyStart, body, start, end, facts, canonical);
+      return readText(FACT.cacheKeyStart, body, start, facts, canonical);
     case MEMBER.sessionId:
-      return readText(FACT.sessionStart, body, start, end, facts, canonical);
+      return readText(FACT.sessionStart, body, start, facts, canonical);
     case MEMBER.conversationId:
-      return readText(FACT.conversationStart, body, start, end, facts, canonical);
+      return readText(FACT.conversationStart, body, start, facts, canonical);
     case MEMBER.conversation:
-      if (first === OPEN_BRACE) return readObject(KIND.conversation, body, start, end, facts, canonical);
-      return readText(FACT.conversationStart, body, start, end, facts, canonical);
+      if (first === OPEN_BRACE) return readObject(KIND.conversation, body, start, facts, canonical);
+      return readText(FACT.conversationStart, body, start, facts, canonical);
     case MEMBER.metadata:
-      if (first === OPEN_BRACE) return readObject(KIND.metadata, body, start, end, facts, canonical);
+      if (first === OPEN_BRACE) return readObject(KIND.metadata, body, start, facts, canonical);
       break;
     case MEMBER.stream:
       if (first === TRUE) facts[FACT.stream] = 1;
@@ -107,8 +92,7 @@ function readMember(
       break;
     case MEMBER.tools:
     case MEMBER.functions:
-      if (first === OPEN_BRACKET && body[skipSpace(body, start + 1, end)] !== CLOSE_BRACKET)
-        facts[FACT.uses]! |= NEED.tools;
+      if (first === OPEN_BRACKET && body[skipSpace(body, start + 1)] !== CLOSE_BRACKET) facts[FACT.uses]! |= NEED.tools;
       break;
     case MEMBER.reasoning:
     case MEMBER.reasoningEffort:
@@ -123,39 +107,39 @@ function readMember(
     case MEMBER.maxTokens:
     case MEMBER.maxCompletionTokens:
     case MEMBER.maxOutputTokens:
-      return readTokens(body, start, end, facts, canonical);
+      return readTokens(body, start, facts, canonical);
     case MEMBER.text:
-      if (first === OPEN_BRACE) return readObject(KIND.text, body, start, end, facts, canonical);
+      if (first === OPEN_BRACE) return readObject(KIND.text, body, start, facts, canonical);
       break;
     case MEMBER.responseFormat:
     case MEMBER.textFormat:
-      if (first === OPEN_BRACE) return readObject(KIND.format, body, start, end, facts, canonical);
+      if (first === OPEN_BRACE) return readObject(KIND.format, body, start, facts, canonical);
       break;
     case MEMBER.formatType:
-      return readFormatType(body, start, end, facts, canonical);
+      return readFormatType(body, start, facts, canonical);
     case MEMBER.messages:
       if (first !== OPEN_BRACKET) break;
       facts[FACT.hasMessages] = 1;
-      return readList(LIST.messages, body, start, end, facts, canonical);
+      return readList(LIST.messages, body, start, facts, canonical);
     case MEMBER.prompt:
       facts[FACT.promptIsList] = first === OPEN_BRACKET ? 1 : 0;
-      return readRaw(FACT.promptStart, body, start, end, facts);
+      return readRaw(FACT.promptStart, body, start, facts);
     case MEMBER.input:
       facts[FACT.inputIsList] = first === OPEN_BRACKET ? 1 : 0;
-      return readRaw(FACT.inputStart, body, start, end, facts);
+      return readRaw(FACT.inputStart, body, start, facts);
     case MEMBER.role:
-      return readRole(body, start, end, facts, canonical);
+      return readRole(body, start, facts, canonical);
     case MEMBER.content: {
       const after =
-        first === OPEN_BRACKET ? readList(LIST.parts, body, start, end, facts, canonical) : skipValue(body, start, end);
+        first === OPEN_BRACKET ? readList(LIST.parts, body, start, facts, canonical) : skipValue(body, start);
       facts[FACT.contentStart] = start;
       facts[FACT.contentEnd] = Math.max(after, 0);
       return after;
     }
     case MEMBER.partType:
-      return readPartType(body, start, end, facts, canonical);
+      return readPartType(body, start, facts, canonical);
   }
-  return skipValue(body, start, end);
+  return skipValue(body, start);
 }
 
 /** The elements of `messages` or of a message's `content`. */
@@ -163,28 +147,27 @@ function readList(
   list: typeof LIST.messages | typeof LIST.parts,
   body: Uint8Array,
   start: number,
-  end: number,
   facts: Uint32Array,
   canonical: boolean,
 ): number {
-  let at = skipSpace(body, start + 1, end);
-  if (at < end && body[at] === CLOSE_BRACKET) return at + 1;
+  let at = skipSpace(body, start + 1);
+  if (at < body.length && body[at] === CLOSE_BRACKET) return at + 1;
   for (;;) {
-    if (at >= end) return UNUSUAL;
+    if (at >= body.length) return UNUSUAL;
     const elementStart = at;
     if (body[at] !== OPEN_BRACE) {
-      at = skipValue(body, at, end);
+      at = skipValue(body, at);
       if (at < 0) return UNUSUAL;
     } else if (list === LIST.messages) {
       facts[FACT.role] = ROLE.other;
       facts[FACT.contentStart] = 0;
       facts[FACT.contentEnd] = 0;
-      at = readObject(KIND.message, body, at, end, facts, canonical);
+      at = readObject(KIND.message, body, at, facts, canonical);
       if (at < 0) return UNUSUAL;
       endMessage(facts);
     } else {
       facts[FACT.partNeed] = 0;
-      at = readObject(KIND.part, body, at, end, facts, canonical);
+      at = readObject(KIND.part, body, at, facts, canonical);
       if (at < 0) return UNUSUAL;
       const need = facts[FACT.partNeed]!;
       if (need !== 0) {
@@ -192,11 +175,11 @@ function readList(
         facts[FACT.mediaBytes]! += at - elementStart;
       }
     }
-    at = skipSpace(body, at, end);
-    if (at >= end) return UNUSUAL;
+    at = skipSpace(body, at);
+    if (at >= body.length) return UNUSUAL;
     if (body[at] === CLOSE_BRACKET) return at + 1;
     if (body[at] !== COMMA) return UNUSUAL;
-    at = skipSpace(body, at + 1, end);
+    at = skipSpace(body, at + 1);
   }
 }
 
