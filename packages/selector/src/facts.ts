@@ -1,9 +1,13 @@
+import type { Capability } from "@guidevane/core";
+import { NEED } from "./router.ts";
+
+/** How many system and developer messages before the first user message belong to the key. */
+export const PIECES_MAX = 8;
+
 /**
  * What a body says that routing needs, as words; spans are byte offsets. One array per router, overwritten for each
  * request. `native/crates/core/src/scan.rs` finds the same facts.
  */
-export const PIECES_MAX = 8;
-
 export const FACT = {
   /** String content of `model`; an empty or missing string has start = end, here and below. */
   modelStart: 0,
@@ -57,3 +61,17 @@ export const FACT_WORDS = 45;
 
 /** What only a class's needs ask about, beside the bits of `NEED`. */
 export const USE = { reasoning: 16, embeddings: 32, rerank: 64 } as const;
+
+/** Every bit of `NEED`: what is held against the engine too, not only against the class. */
+export const NEEDS_ALL: number = NEED.tools | NEED.vision | NEED.audio | NEED.jsonSchema;
+
+/** The bit of each capability that a class or an engine names. */
+export const USE_OF: Readonly<Record<Capability, number>> = {
+  tools: NEED.tools,
+  vision: NEED.vision,
+  audio: NEED.audio,
+  json_schema: NEED.jsonSchema,
+  reasoning: USE.reasoning,
+  embeddings: USE.embeddings,
+  rerank: USE.rerank,
+};

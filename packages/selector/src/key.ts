@@ -1,6 +1,6 @@
 import { keylessHash } from "./draw.ts";
 import { FACT } from "./facts.ts";
-import { HEAD, type HeadFacts, OUT, PATH } from "./router.ts";
+import { HEAD, type HeadFacts, KEY_SOURCES, type KeySource, OUT, PATH } from "./router.ts";
 import { xxh32Bits } from "./xxh32.ts";
 
 /** Bytes of a chat's system part, and again of its first user message, that are its key. */
@@ -8,8 +8,17 @@ const CHAT_KEY_BYTES = 4096;
 /** Bytes of a raw prompt or an embedding's input that are its key. */
 const PROMPT_KEY_BYTES = 1024;
 
+const place = (source: KeySource): number => KEY_SOURCES.indexOf(source);
+
 /** Places in `KEY_SOURCES`. */
-const SOURCE = { header: 0, promptCacheKey: 1, conversation: 3, sessionId: 4, prompt: 6, none: 7 } as const;
+const SOURCE = {
+  header: place("header"),
+  promptCacheKey: place("prompt_cache_key"),
+  conversation: place("conversation"),
+  sessionId: place("session_id"),
+  prompt: place("prompt"),
+  none: place("none"),
+} as const;
 
 /**
  * Finds the request's key and writes its source and both hashes. First found: session header, `prompt_cache_key`,

@@ -6,6 +6,8 @@ import {
   NO_ENGINE,
   NO_SLOT,
   OUT,
+  REASONS,
+  type Reason,
   ROUTE_STATUS,
   type RouteStatus,
   type SharedState,
@@ -225,18 +227,20 @@ const EMPTY = new Uint32Array(0);
 
 const VERDICT = { take: 0, over: 1, penalised: 2, cooling: 3, probe: 4, out: 5, never: 6 } as const;
 
+const place = (reason: Reason): number => REASONS.indexOf(reason);
+
 /** Places in `REASONS`. */
 const REASON = {
-  home: 0,
-  second: 1,
-  bounded: 3,
-  penalised: 4,
-  ejected: 5,
-  cooled: 6,
-  reserve: 8,
-  retry: 9,
-  failOpen: 10,
-  bootstrap: 11,
+  home: place("home"),
+  second: place("second"),
+  bounded: place("bounded"),
+  penalised: place("penalised"),
+  ejected: place("ejected"),
+  cooled: place("cooled"),
+  reserve: place("reserve"),
+  retry: place("retry"),
+  failOpen: place("fail-open"),
+  bootstrap: place("bootstrap"),
 } as const;
 
 /** Why another than home took it, by home's verdict. Home unable to serve this body is no fault: the next one is `second`. */

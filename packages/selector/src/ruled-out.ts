@@ -1,5 +1,12 @@
-import { type ClusterSnapshot, type Ineligible, ineligibleFor, type SnapshotEngine } from "@guidevane/core";
-import { NEED, STATE } from "./router.ts";
+import {
+  CAPABILITIES,
+  type ClusterSnapshot,
+  type Ineligible,
+  ineligibleFor,
+  type SnapshotEngine,
+} from "@guidevane/core";
+import { USE_OF } from "./facts.ts";
+import { STATE } from "./router.ts";
 
 /** What a request asked of engines, and which it has been to. */
 export interface RequestNeeds {
@@ -49,10 +56,9 @@ export function ruledOut(
 
 function unfit(engine: SnapshotEngine, request: RequestNeeds): Omit<RuledOut, "engine"> | null {
   const { capabilities, maxContextTokens, residency } = engine;
-  if (capabilities !== null) {
-    const lacking = NEED_WORDS.find(([bit, word]) => (request.needs & bit) !== 0 && !capabilities.includes(word));
-    if (lacking !== undefined) return { by: "capability", message: `lacks ${lacking[1]}` };
-  }
+  const lacking =
+    capabilities && CAPABILITIES.find((each) => (request.needs & USE_OF[each]) !== 0 && !capabilities.includes(each));
+  if (lacking) return { by: "capability", message: `lacks ${lacking}` };
   if (maxContextTokens !== null && request.contextTokens * 2 > Math.floor(maxContextTokens) * 3)
     return { by: "context", message: `holds ${maxContextTokens} of about ${request.contextTokens} tokens` };
   if (request.residency !== null && residency !== request.residency)
@@ -66,10 +72,3 @@ function away(tried: boolean, state: number): Omit<RuledOut, "engine"> | null {
   if ((state & STATE.out) !== 0) return { by: "out", message: "is out" };
   return null;
 }
-
-const NEED_WORDS = [
-  [NEED.tools, "tools"],
-  [NEED.vision, "vision"],
-  [NEED.audio, "audio"],
-  [NEED.jsonSchema, "json_schema"],
-] as const;

@@ -1,13 +1,6 @@
-import {
-  type Capability,
-  type ClusterSnapshot,
-  decodeRing,
-  type SnapshotCell,
-  type SnapshotEngine,
-} from "@guidevane/core";
-import { USE } from "./facts.ts";
+import { type ClusterSnapshot, decodeRing, type SnapshotCell, type SnapshotEngine } from "@guidevane/core";
+import { NEEDS_ALL, USE_OF } from "./facts.ts";
 import { countSlots } from "./ring.ts";
-import { NEED } from "./router.ts";
 import type { SlotRegistry } from "./slots.ts";
 import { type Columns, ColumnWriter, NO_CELL, NO_LIMIT } from "./table-columns.ts";
 import { xxh32 } from "./xxh32.ts";
@@ -154,18 +147,8 @@ export function idHash(id: string): number {
 function lacks({ capabilities }: SnapshotEngine): number {
   if (capabilities === null) return 0;
   const able = capabilities.reduce((bits, each) => bits | USE_OF[each], 0);
-  return (NEED.tools | NEED.vision | NEED.audio | NEED.jsonSchema) & ~able;
+  return NEEDS_ALL & ~able;
 }
-
-const USE_OF: Readonly<Record<Capability, number>> = {
-  tools: NEED.tools,
-  vision: NEED.vision,
-  audio: NEED.audio,
-  json_schema: NEED.jsonSchema,
-  reasoning: USE.reasoning,
-  embeddings: USE.embeddings,
-  rerank: USE.rerank,
-};
 
 function unique(names: readonly string[]): string[] {
   return [...new Set(names)];

@@ -1,11 +1,11 @@
 import { classify } from "./classify.ts";
-import { FACT, FACT_WORDS } from "./facts.ts";
+import { FACT, FACT_WORDS, NEEDS_ALL } from "./facts.ts";
 import { writeKey } from "./key.ts";
 import { Picker } from "./pick.ts";
 import {
   HEAD,
   type HeadFacts,
-  NEED,
+  KEY_SOURCES,
   NO_CLASS,
   NO_ENGINE,
   NO_SLOT,
@@ -65,7 +65,7 @@ export class TsRouter implements Router {
     this.#clear(out);
     out[OUT.stream] = facts[FACT.stream]!;
     out[OUT.store] = facts[FACT.store]!;
-    out[OUT.needs] = facts[FACT.uses]! & NEEDS;
+    out[OUT.needs] = facts[FACT.uses]! & NEEDS_ALL;
     const path = head.words[HEAD.path]!;
     out[OUT.first] = path === PATH.chat && facts[FACT.hasMessages] === 1 && facts[FACT.hasTurn] === 0 ? 1 : 0;
     // Each of many prompts in one body has the context to itself, so their sum says nothing.
@@ -97,6 +97,4 @@ export class TsRouter implements Router {
   }
 }
 
-const NEEDS = NEED.tools | NEED.vision | NEED.audio | NEED.jsonSchema;
-/** `none` in `KEY_SOURCES`. */
-const NO_KEY = 7;
+const NO_KEY = KEY_SOURCES.indexOf("none");
