@@ -8,7 +8,7 @@
 use std::ops::Range;
 
 use crate::draw::{rendezvous_score, stays_under_factor};
-use crate::seam::{Status, TRIED_MAX, head, state};
+use crate::seam::{Reason, Status, TRIED_MAX, head, state};
 use crate::state::SharedState;
 use crate::table::{Candidate, Cell};
 
@@ -31,22 +31,6 @@ pub struct Pick {
     pub second: Option<usize>,
     /// The engine that takes the request, and why it.
     pub taker: Option<(usize, Reason)>,
-}
-
-/// Places in `REASONS`.
-#[derive(Clone, Copy, Debug, PartialEq, Eq)]
-#[repr(u32)]
-pub enum Reason {
-    Home = 0,
-    Second = 1,
-    Bounded = 3,
-    Penalised = 4,
-    Ejected = 5,
-    Cooled = 6,
-    Reserve = 8,
-    Retry = 9,
-    FailOpen = 10,
-    Bootstrap = 11,
 }
 
 /// `scores` has room for each candidate; what it holds before does not matter.

@@ -73,6 +73,22 @@ pub mod state {
     pub const OUT_BY_PROBE: u32 = 1 << 19;
 }
 
+/// Places in `REASONS`.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+#[repr(u32)]
+pub enum Reason {
+    Home = 0,
+    Second = 1,
+    Bounded = 3,
+    Penalised = 4,
+    Ejected = 5,
+    Cooled = 6,
+    Reserve = 8,
+    Retry = 9,
+    FailOpen = 10,
+    Bootstrap = 11,
+}
+
 /// Places in `KEY_SOURCES`.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 #[repr(u32)]

@@ -2,8 +2,8 @@
 
 /// Words that other threads change at any time; every read is one atomic load.
 pub trait SharedState {
-    /// State word of an engine's slot, see `STATE` in `route`; 0 (a factor of nothing) for a slot that is not there.
+    /// State word of an engine's slot, see `state` in `seam`; 0 (a factor of nothing) for a slot that is not there.
     fn engine(&self, slot: usize) -> u32;
-    /// Streams in flight of one cell at one engine's slot; 0 where there is no such row or slot.
-    fn in_flight(&self, cell: usize, slot: usize) -> u32;
+    /// Streams in flight of the cell with this row at the engine with this slot; 0 where there is no such row or slot.
+    fn in_flight(&self, row: usize, slot: usize) -> u32;
 }
