@@ -2,6 +2,7 @@ import { afterEach, beforeEach, describe, expect, it } from "vitest";
 import type { SolveOutcome, VerifyOutcome } from "./solver-pool.ts";
 import { arrived, demand, Harness, healthOf, metrics, post, SECOND, until } from "./testing/harness.ts";
 import { feedEvents, nextEvent } from "./testing/http.ts";
+import { OPEN } from "./testing/parts.ts";
 
 let test: Harness;
 beforeEach(() => {
@@ -106,7 +107,34 @@ describe("a tick that fails", () => {
   };
   const noPlan = (status: "invalid"): SolveOutcome => ({
     kind: "plan",
-    plan: { status, message: "demand is NaN", publication: null, warm: null, solver: "lp", degraded: "", solveMs: 1 },
+    plan: {
+      status,
+      message: "demand is NaN",
+      publication: null,
+      gate: OPEN,
+      warm: null,
+      solver: "lp",
+      degraded: "",
+      solveMs: 1,
+    },
+  });
+
+  it("publishes nothing and fails nothing when the present weights will do, and gateways hear that it lives", async () => {
+    const url = await test.started();
+    const bound = { objectiveMs: 400, lowerBoundMs: 399, gapMs: 1, gap: 0.0025 };
+    const gate = { held: true, why: "", certificate: { ...bound, churnFree: bound } };
+    const plan = { status: "held", message: "", publication: null, gate, warm: null, solver: "ts" } as const;
+    failSolve({ kind: "plan", plan: { ...plan, degraded: "", solveMs: 1 } });
+    const newer = fetch(`${url}/v1/snapshot?cluster=east&wait=8`, { headers: { "if-none-match": '"1-1"' } });
+    await arrived(url);
+    test.clock.advance(5 * SECOND);
+    await until(async () => (await metrics(url)).includes('guidevane_publish_total{result="held"} 1'));
+    expect(await metrics(url)).toContain("guidevane_gap_ratio 0.0025");
+    expect(test.store.stored).toMatchObject({ version: 1 });
+    test.clock.advance(4 * SECOND);
+    // The wait ends in an answer all the same: that is what a snapshot's age counts from.
+    expect((await newer).status).toBe(304);
+    expect(test.logger.warnings).toEqual([]);
   });
 
   it("keeps it when the store refuses, and takes another writer's publication over", async () => {

@@ -215,6 +215,10 @@ export class Control {
         else this.conditions.begins("plan", message, `published, but ${message}`);
         this.feed.send({ event: "snapshot", data: { tag: snapshotTag(result.stored) } });
         this.advice = null;
+      } else if (result.kind === "unmoved") {
+        this.conditions.ends("tick", "ticks find plans again");
+        this.metrics.unmoved(result.plan.gate.certificate?.gap ?? null);
+        this.advice = null;
       } else if (result.kind === "held") {
         this.conditions.ends("tick", "ticks find plans again");
         this.metrics.publishTotal.inc({ result: "held" });

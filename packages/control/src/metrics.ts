@@ -3,7 +3,7 @@ import { Counter, Gauge, Histogram, Registry } from "prom-client";
 import type { ScrapeResult } from "./collect.ts";
 import type { EngineState } from "./engine-state.ts";
 
-/** How a tick ended (`held`: solved, and not published by an operator's word), as `guidevane_publish_total{result}` counts it. */
+/** How a tick ended (`held`: not published, since the present weights will do or an operator said so), as `guidevane_publish_total{result}` counts it. */
 export type PublishResult = "published" | "held" | "solve-failed" | "verify-failed" | "store-conflict" | "store-failed";
 
 /** The control plane's own metrics. Labels hold only names of the fleet file. */
@@ -71,6 +71,13 @@ export class ControlMetrics {
 
   scraped(engine: string, result: ScrapeResult): void {
     this.scrapeTotal.inc({ engine, result });
+  }
+
+  /** The present weights stay, proven this near to the best for the demand of now. */
+  unmoved(gap: number | null): void {
+    this.publishTotal.inc({ result: "held" });
+    this.keysMovedRatio.set(0);
+    if (gap !== null) this.gapRatio.set(gap);
   }
 
   published(stored: StoredPublication, moved: number | null): void {

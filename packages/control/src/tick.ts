@@ -22,6 +22,7 @@ export async function tick(control: Control): Promise<TickResult> {
   if (outcome.kind !== "plan") return failed("solve-failed", outcome.kind, `the solve failed: ${outcome.message}`);
   const { plan } = outcome;
   control.warm = plan.warm;
+  if (plan.status === "held") return { kind: "unmoved", plan };
   control.metrics.solveSeconds.observe({ solver: plan.solver }, plan.solveMs / 1000);
   if (plan.publication === null) return failed("solve-failed", plan.status, `no plan: ${plan.status}: ${plan.message}`);
 
@@ -57,6 +58,8 @@ async function put(
 
 export type TickResult =
   | { readonly kind: "published"; readonly stored: StoredPublication; readonly plan: Plan }
+  /** The present weights are as good as need be for what is asked now: nothing is published, nothing moves. */
+  | { readonly kind: "unmoved"; readonly plan: Plan }
   /** Solved and verified, and not published: an operator froze the fleet, or asked for advice only. */
   | { readonly kind: "held"; readonly why: HeldBecause; readonly plan: Plan; readonly publication: Publication }
   | {

@@ -30,7 +30,7 @@ describe("a whole control plane", () => {
     const logger = new TestLogger();
     const fleet = await testFleet(
       { e1: engine.port, e2: engine.port },
-      "policy: { tickMs: 100, slots: 256, solveMs: 20000 }",
+      "policy: { tickMs: 100, slots: 256, solveMs: 20000, gateMs: 0 }",
     );
     const control = await startControl({
       fleet: edit(fleet),

@@ -76,6 +76,11 @@ const policy = z.strictObject({
     .default(0.06)
     .describe("Part of each engine's capacity whose use costs extra. More is safer and slower."),
   headroomMs: notNegative.default(6000).describe("Marginal cost of the last unit of capacity."),
+  gateMs: notNegative
+    .default(0.5)
+    .describe(
+      "Nothing is published while a solve could gain less than this per request. More is steadier; 0 = always solve.",
+    ),
   churnMs: notNegative
     .default(1)
     .describe("What moving one request/s to another engine costs, once. More is steadier and slower to follow."),
@@ -141,7 +146,6 @@ export const NOT_SUPPORTED_YET: readonly string[] = [
   "engines.*.replicasFrom",
   "engines.*.maxStreams",
   "engines.*.tls",
-  "policy.gateMs",
   "gateway.timers.holdHeadMs",
   "gateway.limits.maxStreams",
   "gateway.limits.queue",

@@ -92,6 +92,7 @@ describe("a good fleet file", () => {
       solveMs: 2000,
       headroom: 0.06,
       headroomMs: 6000,
+      gateMs: 0.5,
       churnMs: 1,
       slots: 4096,
     });
@@ -279,7 +280,6 @@ describe("a bad fleet file is refused with one problem, naming path and value", 
 
   it.each([
     ["aliases: { fast: llama-3.1-70b }", "aliases"],
-    ["policy: { gateMs: 1 }", "policy.gateMs"],
     ["gateway: { placement: home }", "gateway.placement"],
     ["gateway: { cors: { origins: [] } }", "gateway.cors"],
     ["gateway: { retry: { maxRatio: 0.2 } }", "gateway.retry.maxRatio"],

@@ -273,4 +273,5 @@ function* named(inputs: PlanInputs, fleet: Fleet): Generator<readonly [string, n
   yield ["policy.headroom", fleet.policy.headroom, 0, 1];
   yield ["policy.headroomMs", fleet.policy.headroomMs, 0, most];
   yield ["policy.churnMs", fleet.policy.churnMs, 0, most];
+  yield ["policy.gateMs", fleet.policy.gateMs, 0, most];
 }

@@ -17,7 +17,7 @@ engines: { ${engine("e")}, ${engine("f")} }
 classes: { chat: { model: m, work: 1.0 } }
 profiles: { p: { file: p.yaml } }
 demandRps: { a: { chat: 100 } }
-policy: { headroom: 0, headroomMs: 0, slots: 65536, churnMs: ${churnMs} }
+policy: { headroom: 0, headroomMs: 0, slots: 65536, gateMs: 0, churnMs: ${churnMs} }
 `,
     {
       "p.yaml": `

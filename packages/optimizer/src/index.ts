@@ -10,6 +10,7 @@ export {
   type LeftOut,
   type ProblemIndex,
 } from "./build-problem.ts";
+export type { Gate } from "./gate.ts";
 export { meanLatency, type NearestOnly, nearestOnly, type OverCapacity } from "./nearest.ts";
 export { type PlanOptions, plan } from "./plan.ts";
 export {
@@ -18,6 +19,7 @@ export {
   type Plan,
   type PlanBudget,
   type PlanInputs,
+  type PlanStatus,
   type PlanWarm,
   type SolverKind,
   type SolverWant,

@@ -110,7 +110,7 @@ describe("the three-cluster example, from fleet to rings", () => {
   });
 
   it("moves no slot when nothing changed, and few when demand moves a little", async () => {
-    const fleet = await threeClusters();
+    const fleet = await threeClusters("{ headroom: 0, headroomMs: 0, gateMs: 0 }");
     const first = planned(inputsOf(fleet));
     const second = planned(inputsOf(fleet), stored(first));
     for (const cluster of ["a", "b", "c"]) expect(cellOf(second, cluster).ring).toBe(cellOf(first, cluster).ring);

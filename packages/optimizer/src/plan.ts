@@ -2,8 +2,10 @@ import type { StoredPublication } from "@guidevane/core";
 import { type CurveEvaluator, createCurveEvaluator } from "@guidevane/native";
 import { type BuildOptions, buildProblem, type ProblemIndex } from "./build-problem.ts";
 import { addChurn } from "./churn.ts";
+import { type Gate, tryGate } from "./gate.ts";
 import { pinProblem } from "./pin-problem.ts";
 import { cellKey, type Plan, type PlanBudget, type PlanInputs, type PlanWarm, type SolverWant } from "./plan-types.ts";
+import type { Solution } from "./problem.ts";
 import { publish } from "./publish.ts";
 import { type Names, type Solved, solvePlan } from "./solve-plan.ts";
 
@@ -17,7 +19,8 @@ export interface PlanOptions extends BuildOptions {
 }
 
 /**
- * One plan: builds the problem, solves it, edits the rings of the publication before, certifies. Pure but for the clock
+ * One plan: builds the problem, certifies the present weights on it, and where they are not good enough solves it, edits
+ * the rings of the publication before, certifies. Pure but for the clock
  * of its budget: the same inputs and the same previous publication give the same rings, so inputs that stand still move
  * nothing. Never throws for an input: see `Plan.status`.
  *
@@ -37,25 +40,37 @@ export function plan(
   const ended = (
     { status, message }: Pick<Plan, "status" | "message">,
     publication: Plan["publication"],
+    gate: Gate,
     solved: Pick<Solved, "solver" | "degraded" | "warm"> = { solver: want === "lp" ? "lp" : "ts", degraded: "", warm },
   ): Plan => {
     const { solver, degraded } = solved;
-    return { status, message, publication, warm: solved.warm, solver, degraded, solveMs: nowMs() - startMs };
+    return { status, message, publication, gate, warm: solved.warm, solver, degraded, solveMs: nowMs() - startMs };
   };
   const built = buildProblem(inputs, options);
-  if (!built.ok) return ended(built, null);
+  if (!built.ok) return ended(built, null, { held: false, why: built.message, certificate: null });
   const { index } = built;
   const problem = addChurn(built.problem, index, previous, inputs.fleet.policy.churnMs);
+  const gate = tryGate(inputs, problem, index, previous);
+  if (gate.held) return ended({ status: "held", message: "" }, null, gate);
   const pinned = pinProblem(problem, namesOf(index), inputs.pins ?? []);
   const solved = pinned.unpin(solvePlan(pinned.problem, pinned.names, warm, want, budget, nowMs));
   const { solution } = solved;
-  if (solution.status !== "solved" && solution.status !== "capped") return ended(solution, null, solved);
+  if (solution.status !== "solved" && solution.status !== "capped") return ended(solution, null, gate, solved);
+  if (solution.status === "capped" && isNoBetter(solution, gate, index))
+    return ended({ status: "held", message: solution.message }, null, gate, solved);
   const curves = options.curves ?? createCurveEvaluator("auto");
   const publication = publish(inputs, problem, index, solution, previous, curves);
   const unserved = index.leftOut.map(
     ({ cluster, requestClass }) => `no engine may serve ${requestClass} from ${cluster}`,
   );
-  return ended({ status: solution.status, message: unserved.join("; ") }, publication, solved);
+  return ended({ status: solution.status, message: unserved.join("; ") }, publication, gate, solved);
+}
+
+/** Out of time with flows that cost more than the present weights do: those are kept. */
+function isNoBetter({ objectiveMs }: Solution, { certificate }: Gate, { cells }: ProblemIndex): boolean {
+  if (certificate === null) return false;
+  const requests = cells.reduce((sum, { demandRps }) => sum + demandRps, 0);
+  return certificate.objectiveMs * requests <= objectiveMs;
 }
 
 function namesOf({ cells, engines }: ProblemIndex): Names {

@@ -15,6 +15,8 @@ export interface RingCost {
   readonly loadWps: Float64Array;
   /** Work units/s beyond the engines' capacity: the rounding of rings to slots, no more. */
   readonly overWps: number;
+  /** What of the cost that part makes, ms per second. */
+  readonly overMs: number;
 }
 
 /**
@@ -39,6 +41,6 @@ export function ringCost(problem: Problem, cells: readonly CellShares[]): RingCo
   }
   let overWps = 0;
   for (const [engine, { capacityWps }] of costs.entries()) overWps += Math.max(0, loadWps[engine]! - capacityWps);
-  const objectiveMs = objective(problem, { flowWps, shedWps, loadWps }, costs) + overWps * dearest;
-  return { objectiveMs, loadWps, overWps };
+  const overMs = overWps * dearest;
+  return { objectiveMs: objective(problem, { flowWps, shedWps, loadWps }, costs) + overMs, loadWps, overWps, overMs };
 }

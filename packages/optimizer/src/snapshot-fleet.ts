@@ -1,5 +1,6 @@
-import type { Fleet, SnapshotClass, SnapshotEngine } from "@guidevane/core";
-import type { ProblemIndex } from "./build-problem.ts";
+import { isDeepStrictEqual } from "node:util";
+import type { Fleet, Publication, SnapshotClass, SnapshotEngine } from "@guidevane/core";
+import type { EngineFacts, ProblemIndex } from "./build-problem.ts";
 import type { Problem } from "./problem.ts";
 
 /** What a plan says of each engine, in engine order of the problem. */
@@ -22,25 +23,13 @@ export function snapshotEngines(
       rtts.set(problem.arcEngine[arc]!, index.arcRttMs[arc]!);
   }
   const engines: Record<string, SnapshotEngine> = {};
-  for (const [engine, { spec, adminState, plannedFactor, plannedReady }] of index.engines.entries()) {
+  for (const [engine, facts] of index.engines.entries()) {
+    const { spec } = facts;
     const rttMs = rtts.get(engine);
     if (rttMs === undefined) continue;
-    const { url, kind, region, models, capabilities, residency, compute, maxContextTokens, replicas, health } = spec;
     engines[spec.id] = {
-      url,
-      kind,
-      region,
-      models: [...models],
-      capabilities: capabilities === null ? null : [...capabilities],
-      residency,
-      compute,
-      maxContextTokens,
-      replicas,
-      adminState,
-      health,
+      ...definition(facts),
       rttMs,
-      plannedFactor,
-      plannedReady,
       loadWps: loadWps[engine]!,
       capacityWps: problem.curves.capacityWps[engine]!,
       priceMs: priceMs[engine]!,
@@ -48,6 +37,56 @@ export function snapshotEngines(
     };
   }
   return engines;
+}
+
+type Definition = Omit<SnapshotEngine, "rttMs" | keyof FiguresOfSnapshot>;
+type FiguresOfSnapshot = Pick<SnapshotEngine, "loadWps" | "capacityWps" | "priceMs" | "worthMs">;
+
+/** What a snapshot says of an engine besides its distance and the plan's figures. */
+function definition({ spec, adminState, plannedFactor, plannedReady }: EngineFacts): Definition {
+  const { url, kind, region, models, capabilities, residency, compute, maxContextTokens, replicas, health } = spec;
+  return {
+    url,
+    kind,
+    region,
+    models: [...models],
+    capabilities: capabilities === null ? null : [...capabilities],
+    residency,
+    compute,
+    maxContextTokens,
+    replicas,
+    adminState,
+    health,
+    plannedFactor,
+    plannedReady,
+  };
+}
+
+/** How much of its health an engine may lose or win while gateways are still told the old figure. */
+const FACTOR_CHANGE = 0.01;
+
+/** Whether a publication would define the same engines and classes, with about the same health, as this one does. */
+export function sameDefinitions(
+  fleet: Pick<Fleet, "classes">,
+  engines: readonly EngineFacts[],
+  previous: Pick<Publication, "clusters">,
+): boolean {
+  const classes = snapshotClasses(fleet);
+  const byId = new Map(engines.map((facts) => [facts.spec.id, definition(facts)]));
+  const seen = new Set<string>();
+  for (const snapshot of previous.clusters.values()) {
+    for (const [id, shown] of Object.entries(snapshot.engines)) {
+      if (seen.has(id)) continue;
+      seen.add(id);
+      const now = byId.get(id);
+      if (now === undefined || Math.abs(now.plannedFactor - shown.plannedFactor) > FACTOR_CHANGE) return false;
+      const { rttMs: _r, loadWps: _l, capacityWps: _c, priceMs: _p, worthMs: _w, plannedFactor: _f, ...was } = shown;
+      const { plannedFactor: _, ...is } = now;
+      if (!isDeepStrictEqual(is, was)) return false;
+    }
+  }
+  const [any] = previous.clusters.values();
+  return any === undefined || isDeepStrictEqual(classes, any.classes);
 }
 
 export function snapshotClasses({ classes }: Pick<Fleet, "classes">): Record<string, SnapshotClass> {

@@ -77,12 +77,16 @@ export class TestSolver implements Solver {
   }
 }
 
+/** A gate that asked for a solve. */
+export const OPEN = { held: false, why: "nothing is published yet", certificate: null } as const;
+
 export function solved(inputs: PlanInputs): SolveOutcome {
   const publication = evenPublication(inputs);
   const plan = {
     status: "solved",
     message: "",
     publication,
+    gate: OPEN,
     warm: null,
     solver: "lp",
     degraded: "",
