@@ -1,7 +1,6 @@
-import { type CurveSet, type CurveValues, evaluateCurves, GuidevaneError } from "@guidevane/core";
+import { type CurveSet, type CurveValues, evaluateCurves } from "@guidevane/core";
+import { chooseTwin, type Want } from "./choose.ts";
 import { loadNative, type NativeLoad } from "./load.ts";
-
-export type Want = "auto" | "native" | "ts";
 
 /** φ, φ′ and φ″ of every engine at its load: core's `evaluateCurves`, by the addon or its twin, equal to the last bit. */
 export interface CurveEvaluator {
@@ -18,13 +17,8 @@ export interface CurveEvaluator {
 
 /** @throws GuidevaneError `native_unavailable` when `want` is `native` and there is no addon */
 export function createCurveEvaluator(want: Want, native: () => NativeLoad = loadNative): CurveEvaluator {
-  if (want === "ts") return tsEvaluator;
-  const load = native();
-  if (load.binding === null) {
-    if (want === "native") throw new GuidevaneError("native_unavailable", `no native curves: ${load.reason}`);
-    return { ...tsEvaluator, degraded: load.reason };
-  }
-  const { binding } = load;
+  const { binding, ...choice } = chooseTwin(want, "curves", native);
+  if (binding === null) return { ...tsEvaluator, ...choice };
   return {
     kind: "native",
     evaluate(curves, loadWps, out) {

@@ -1,5 +1,4 @@
-import { GuidevaneError } from "@guidevane/core";
-import { loadNative, type NativeLoad, type RouteFunction, type Want } from "@guidevane/native";
+import { chooseTwin, loadNative, type NativeLoad, type RouteFunction, type Want } from "@guidevane/native";
 import { type HeadFacts, OUT, type Router, type RouteStatus, type SharedState } from "./router.ts";
 import type { RoutingTable } from "./table.ts";
 import { TsRouter } from "./ts-router.ts";
@@ -24,13 +23,8 @@ export const NATIVE_UNUSUAL = 255;
  * @throws GuidevaneError `native_unavailable` when `want` is `native` and there is no addon
  */
 export function createRouterFactory(want: Want, native: () => NativeLoad = loadNative): RouterFactory {
-  if (want === "ts") return tsFactory;
-  const load = native();
-  if (load.binding === null) {
-    if (want === "native") throw new GuidevaneError("native_unavailable", `no native router: ${load.reason}`);
-    return { ...tsFactory, degraded: load.reason };
-  }
-  const { binding } = load;
+  const { binding, ...choice } = chooseTwin(want, "router", native);
+  if (binding === null) return { ...tsFactory, ...choice };
   return {
     kind: "native",
     load(table, state) {
