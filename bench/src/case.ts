@@ -19,7 +19,7 @@ export interface BenchGroup {
 
 export interface OpenGroup {
   readonly cases: readonly BenchCase[];
-  /** The right answer to each question, from something that is no contestant; a question left out has none. */
+  /** The right answer to each question, not by way of a contestant; one left out is settled by agreement. */
   readonly truths: ReadonlyMap<string, unknown>;
   /** What could not be timed here, one line each, such as a missing addon. */
   readonly missing: readonly string[];

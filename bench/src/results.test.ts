@@ -73,6 +73,8 @@ describe("the compare program", () => {
   it("ends with 2 on bad usage", () => {
     expect(run(old).code).toBe(2);
     expect(run(old, old, "--budget", "much").code).toBe(2);
+    expect(run(old, old, "--bugdet", "0.1").code).toBe(2);
+    expect(run(old, join(folder, "none-here.json")).code).toBe(2);
   });
 
   it("refuses a file whose cases have no figures", () => {
