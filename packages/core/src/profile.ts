@@ -27,9 +27,9 @@ export interface Profile {
 const positive = z.number().positive().finite();
 const notNegative = z.number().nonnegative().finite();
 const knots = z.array(z.tuple([notNegative, notNegative])).min(1);
-/** Kept for people and for the lab; nothing in a gateway or a solve reads these. */
 const band = z.strictObject({ low: knots, high: knots });
 
+/** The keys from `ttftP50Ms` on are for people and for what fits profiles: checked for their shape, and then left. */
 export const profileSchema = z.strictObject({
   profile: z.string().min(1),
   sku: z.string().optional(),
