@@ -3,7 +3,8 @@ import { adminToken, parseAddress } from "./address.ts";
 import { badUsage } from "./exit-code.ts";
 import { createLog } from "./log.ts";
 import { tellReady, untilStopped } from "./process-life.ts";
-import { readFleet } from "./read-fleet.ts";
+import { readFleetFiles } from "./read-fleet.ts";
+import { watchFleet } from "./reload-fleet.ts";
 
 interface ControlFlags {
   fleet: string;
@@ -30,16 +31,16 @@ async function control(flags: ControlFlags): Promise<void> {
   const address = parseAddress("--admin", flags.admin);
   const token = adminToken("--admin", address, process.env);
   if (/^nats:/.test(flags.store)) badUsage("--store", flags.store, "nats is not supported yet; name a folder");
-  const fleet = await readFleet(flags.fleet);
+  const files = await readFleetFiles(flags.fleet);
   // Loaded here, so that a command does not wait for what only another one needs.
   const [{ startControl }, { openDirectoryStore }] = await Promise.all([
     import("@guidevane/control"),
     import("@guidevane/store"),
   ]);
-  const stopped = untilStopped();
+  const stopped = untilStopped({ hangupEnds: false });
   const logger = createLog("control", process.env);
   const running = await startControl({
-    fleet,
+    fleet: files.fleet,
     store: openDirectoryStore({
       directory: flags.store,
       onProblem: (error) => logger.warn({ error: error.message }, "the store has a problem"),
@@ -50,7 +51,17 @@ async function control(flags: ControlFlags): Promise<void> {
     logger,
     advise: flags.advise ?? false,
   });
+  const watch = watchFleet({
+    path: flags.fleet,
+    files,
+    logger,
+    take: async (next) => {
+      await running.reload(next);
+      return [];
+    },
+  });
   tellReady();
   logger.info({ why: await stopped }, "stopping");
+  watch.stop();
   await running.stop();
 }

@@ -5,7 +5,8 @@ import { adminToken, parseAddress } from "./address.ts";
 import { badUsage } from "./exit-code.ts";
 import { createLog } from "./log.ts";
 import { isChild, tellReady, untilStopped } from "./process-life.ts";
-import { readFleet } from "./read-fleet.ts";
+import { readFleetFiles } from "./read-fleet.ts";
+import { watchFleet } from "./reload-fleet.ts";
 
 interface GatewayFlags {
   cluster: string;
@@ -36,10 +37,11 @@ async function gateway(flags: GatewayFlags): Promise<void> {
   parseAddress("--listen", flags.listen);
   const token = adminToken("--admin", parseAddress("--admin", flags.admin), process.env);
   const controlUrls = flags.control.split(",").map((url) => parseUrl("--control", url));
-  const fleet = await readFleet(flags.fleet);
+  const files = await readFleetFiles(flags.fleet);
+  const { fleet } = files;
   if (!fleet.clusters.has(flags.cluster)) badUsage("--cluster", flags.cluster, "is not a cluster of the fleet file");
   const { startGateway } = await import("@guidevane/gateway");
-  const stopped = untilStopped();
+  const stopped = untilStopped({ hangupEnds: false });
   const logger = createLog("gateway", process.env);
   const running = await startGateway({
     fleet,
@@ -55,8 +57,10 @@ async function gateway(flags: GatewayFlags): Promise<void> {
     },
     logger,
   });
+  const watch = watchFleet({ path: flags.fleet, files, logger, take: async (next) => running.reload(next) });
   tellReady();
   logger.info({ why: await stopped }, "stopping");
+  watch.stop();
   await (isChild() ? running.stop(CHILD_GRACE_MS) : running.stop());
 }
 

@@ -1,14 +1,14 @@
 /**
  * How a command that serves ends.
  *
- * Started by hand it ends on SIGINT, SIGTERM or SIGHUP. Started by `guidevane up` it has a channel to its parent: then it leaves
+ * Started by hand it ends on SIGINT, SIGTERM or SIGHUP (where that does not mean "read the fleet file again"). Started by `guidevane up` it has a channel to its parent: then it leaves
  * the terminal's SIGINT to the parent, ends on SIGTERM, and ends too when the channel closes, which is how it notices a
  * parent that was killed.
  */
-export function untilStopped(): Promise<StopReason> {
+export function untilStopped({ hangupEnds = true } = {}): Promise<StopReason> {
   return new Promise((resolve) => {
     process.on("SIGTERM", () => resolve("SIGTERM"));
-    process.on("SIGHUP", () => resolve("SIGHUP"));
+    if (hangupEnds) process.on("SIGHUP", () => resolve("SIGHUP"));
     process.on("SIGINT", () => {
       if (!isChild()) resolve("SIGINT");
     });

@@ -1,5 +1,5 @@
 import { type ChildProcess, spawn } from "node:child_process";
-import { mkdtemp, rm } from "node:fs/promises";
+import { cp, mkdtemp, readFile, rm, writeFile } from "node:fs/promises";
 import { tmpdir } from "node:os";
 import { join } from "node:path";
 import { fileURLToPath } from "node:url";
@@ -129,6 +129,23 @@ describe("a command that serves", { timeout: 60_000 }, () => {
 
     gateway.process.kill("SIGINT");
     expect((await gateway.ended).code).toBe(0);
+    control.process.kill("SIGTERM");
+    expect((await control.ended).code).toBe(0);
+  });
+
+  it("control takes a fleet file that changes, and goes on with SIGHUP", async () => {
+    const here = await folder();
+    await cp(join(DEFAULT_FLEET, ".."), here, { recursive: true });
+    const fleet = join(here, "fleet.yaml");
+    const control = serve("control", "--fleet", fleet, "--admin", "127.0.0.1:0", "--store", await folder());
+    const { adminUrl } = await control.logged("adminUrl");
+    const clusters = async () => (await (await fetch(`${adminUrl}/v1/clusters`)).json()) as { name: string }[];
+    const before = (await clusters()).length;
+    const text = await readFile(fleet, "utf8");
+    await writeFile(fleet, text.replace(/^clusters:/m, "clusters:\n  added: { region: elsewhere }"));
+    control.process.kill("SIGHUP");
+    expect(await control.logged("why")).toMatchObject({ msg: "took the changed fleet file" });
+    expect((await clusters()).length).toBe(before + 1);
     control.process.kill("SIGTERM");
     expect((await control.ended).code).toBe(0);
   });

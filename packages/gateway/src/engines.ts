@@ -48,10 +48,12 @@ interface Known extends Engine {
 export class Engines {
   readonly #options: EnginesOptions;
   readonly #byId = new Map<string, Known>();
+  #credentials: EnginesOptions["credentials"];
   #admin: Readonly<Record<string, AdminState>> = {};
 
   constructor(options: EnginesOptions) {
     this.#options = options;
+    this.#credentials = options.credentials;
   }
 
   /** Also one that the newest snapshot has no more, while a request by an older one may use it. */
@@ -94,10 +96,16 @@ export class Engines {
     }
   }
 
+  /** From the next request on. */
+  setCredentials(credentials: (engine: string) => EngineCredentials): void {
+    this.#credentials = credentials;
+    for (const known of this.#byId.values()) known.credentials = credentials(known.id);
+  }
+
   setSignals(signals: Readonly<Record<string, EngineSignals>>): void {
     const atMs = this.#options.clock.nowMs();
     for (const known of this.#byId.values()) {
-      const values = signals[known.id];
+      const values = Object.hasOwn(signals, known.id) ? signals[known.id] : undefined;
       if (values === undefined) continue;
       known.signals = { values, atMs };
       // Only a fresh count says something about now: missing and stale are not zero.
@@ -176,7 +184,7 @@ export class Engines {
   }
 
   #create(id: string, spec: SnapshotEngine): Known {
-    const { clock, createClient, credentials } = this.#options;
+    const { clock, createClient } = this.#options;
     const health = new EngineHealth(basisOf(spec), clock);
     health.setAdmin(this.#admin[id] ?? null);
     return {
@@ -184,7 +192,7 @@ export class Engines {
       spec,
       ...placeOf(spec),
       client: createClient(new URL(spec.url).origin),
-      credentials: credentials(id),
+      credentials: this.#credentials(id),
       health,
       present: true,
       shown: health.facts().health,

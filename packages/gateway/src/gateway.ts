@@ -22,6 +22,7 @@ import type { Logger } from "./logger.ts";
 import { createMetrics } from "./metrics.ts";
 import { type Probe, probeOverHttp } from "./probe.ts";
 import { Prober } from "./prober.ts";
+import { checkCluster, restartKeys } from "./reload.ts";
 import { createRoute } from "./route.ts";
 import { Routing, type SnapshotSource } from "./routing.ts";
 import { createFront } from "./server.ts";
@@ -61,6 +62,13 @@ export interface Gateway {
   readonly adminUrl: string;
   /** Offers a snapshot's JSON as if the control plane had sent it; for tests and for a process without one. */
   offer(json: string): Offered;
+  /**
+   * Takes another fleet file: credentials and settings of requests from the next one on. Snapshots bring the rest.
+   *
+   * @returns the changed keys that only a restart makes true
+   * @throws GuidevaneError `bad_fleet` when it lacks the gateway's cluster; the present one stays
+   */
+  reload(fleet: Fleet): readonly string[];
   /** Takes no new request, lets running answers finish for up to `graceMs`, then closes everything. */
   stop(graceMs?: number): Promise<void>;
 }
@@ -97,12 +105,13 @@ export async function startGateway(options: GatewayOptions): Promise<Gateway> {
   const metrics = createMetrics();
   metrics.native.set(factory.kind === "native" ? 1 : 0);
 
+  let present = fleet;
+  const credentialsOf = (of: Fleet) =>
+    loadCredentials(of, secrets, (engine, why) => log.warn({ engine, why }, "no credentials for this engine"));
   const registry = new SlotRegistry();
   const engines = new Engines({
     clock,
-    credentials: loadCredentials(fleet, secrets, (engine, why) =>
-      log.warn({ engine, why }, "no credentials for this engine"),
-    ),
+    credentials: credentialsOf(fleet),
     createClient: (origin) => new UndiciEngineClient({ origin, connectMs: fleet.gateway.timers.connectMs, clock }),
     onFacts: (engine, facts) => {
       const slot = registry.slotOf(engine);
@@ -166,7 +175,9 @@ export async function startGateway(options: GatewayOptions): Promise<Gateway> {
   const route = createRoute({
     clock,
     random,
-    settings: fleet.gateway,
+    get settings() {
+      return present.gateway;
+    },
     routing: () => snapshots.current,
     sinceControlMs,
     engines,
@@ -237,6 +248,13 @@ export async function startGateway(options: GatewayOptions): Promise<Gateway> {
     url,
     adminUrl,
     offer: (json) => intake.offer(json, "control", null),
+    reload(next) {
+      checkCluster(next, cluster);
+      const keys = restartKeys(present, next, snapshots.tag === null);
+      engines.setCredentials(credentialsOf(next));
+      present = next;
+      return keys;
+    },
     stop: (graceMs = GRACE_MS) => {
       stopped ??= stop(graceMs);
       return stopped;
