@@ -1,4 +1,4 @@
-import { checkProblem } from "../check-problem.ts";
+import { checkProblem, notANumber } from "../check-problem.ts";
 import type { Problem, Solution } from "../problem.ts";
 import { lowerBound, objective } from "./certificate.ts";
 import { crash } from "./crash.ts";
@@ -148,12 +148,8 @@ export function checkChurn({ churn, arcEngine }: Problem): { status: Solution["s
     const column = churn[name];
     if (column.length !== arcEngine.length)
       return { status: "invalid", message: `churn.${name} is ${column.length} long, must be ${arcEngine.length}` };
-    const at = column.findIndex((value) => !(Number.isFinite(value) && value >= 0));
-    if (at < 0) continue;
-    const value = column[at]!;
-    return Number.isFinite(value)
-      ? { status: "invalid", message: `churn.${name}[${at}] is ${value}: it must not be negative` }
-      : { status: "not-finite", message: `churn.${name}[${at}] is ${value}` };
+    const wrong = notANumber(`churn.${name}`, column);
+    if (wrong !== null) return wrong;
   }
   return null;
 }
