@@ -17,6 +17,15 @@ export interface OperatorAnswer {
   readonly advise: boolean;
   /** Published now; null before the first. */
   readonly version: number | null;
+  /** The published weights on the demand of the last tick: how far from the optimum they are at most; null before it. */
+  readonly certified: {
+    readonly at: string;
+    /** ms per request, and as a part of the cost; null where the last tick could not certify them. */
+    readonly gapMs: number | null;
+    readonly gap: number | null;
+    /** Why a plan was made; empty where the weights were good enough. */
+    readonly why: string;
+  } | null;
 }
 
 export function operatorAnswer(control: Control): OperatorAnswer {
@@ -28,7 +37,15 @@ export function operatorAnswer(control: Control): OperatorAnswer {
     pins: activePins(control),
     advise: control.advise,
     version: control.published.current?.version ?? null,
+    certified: certifiedAnswer(control),
   };
+}
+
+function certifiedAnswer({ certified }: Control): OperatorAnswer["certified"] {
+  if (certified === null) return null;
+  const { certificate, why } = certified.gate;
+  const { gapMs = null, gap = null } = certificate ?? {};
+  return { at: new Date(certified.wallMs).toISOString(), gapMs, gap, why };
 }
 
 /** `POST /v1/freeze {"on"}` */

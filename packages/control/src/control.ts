@@ -10,7 +10,7 @@ import {
   type Store,
   snapshotTag,
 } from "@guidevane/core";
-import type { PlanWarm } from "@guidevane/optimizer";
+import type { Gate, PlanWarm } from "@guidevane/optimizer";
 import { DemandLevels } from "@guidevane/signals";
 import { Collector } from "./collect.ts";
 import type { Prober } from "./engine-probe.ts";
@@ -54,6 +54,8 @@ export class Control {
   warm: PlanWarm | null = null;
   /** What the last tick would have published, while an operator holds it back; null when it did publish. */
   advice: Publication | null = null;
+  /** What the last tick found of the weights that were published before it; null before the first. */
+  certified: { readonly wallMs: number; readonly gate: Gate } | null = null;
   #fleet: Fleet;
   readonly #prober: Prober;
   readonly #collector: Collector;
@@ -206,6 +208,7 @@ export class Control {
     this.#tellFailOpen([...states.values()].filter((each) => each.failOpen).map((each) => each.id));
     try {
       const result = await tick(this);
+      if (result.kind !== "failed") this.certified = { wallMs: this.clock.wallMs(), gate: result.plan.gate };
       if (result.kind === "published") {
         this.conditions.ends("tick", "ticks publish again");
         const { message, degraded } = result.plan;
@@ -221,7 +224,9 @@ export class Control {
         this.advice = null;
       } else if (result.kind === "held") {
         this.conditions.ends("tick", "ticks find plans again");
-        this.metrics.publishTotal.inc({ result: "held" });
+        this.metrics.publishTotal.inc({ result: result.why });
+        const { certificate } = result.plan.gate;
+        if (certificate !== null) this.metrics.gapRatio.set(certificate.gap);
         this.advice = result.publication;
         this.#tellAdvice(result.why, result.publication);
       } else if (!this.#stopped) {

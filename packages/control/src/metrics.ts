@@ -3,8 +3,19 @@ import { Counter, Gauge, Histogram, Registry } from "prom-client";
 import type { ScrapeResult } from "./collect.ts";
 import type { EngineState } from "./engine-state.ts";
 
-/** How a tick ended (`held`: not published, since the present weights will do or an operator said so), as `guidevane_publish_total{result}` counts it. */
-export type PublishResult = "published" | "held" | "solve-failed" | "verify-failed" | "store-conflict" | "store-failed";
+/**
+ * How a tick ended, as `guidevane_publish_total{result}` counts it. `held`: the present weights will do; `frozen` and
+ * `advise`: a plan was made, and an operator has it held back.
+ */
+export type PublishResult =
+  | "published"
+  | "held"
+  | "frozen"
+  | "advise"
+  | "solve-failed"
+  | "verify-failed"
+  | "store-conflict"
+  | "store-failed";
 
 /** The control plane's own metrics. Labels hold only names of the fleet file. */
 export class ControlMetrics {

@@ -24,7 +24,7 @@ async function tick(): Promise<void> {
 const published = async (url: string) =>
   Number(/guidevane_publish_total\{result="published"\} (\d+)/.exec(await metrics(url))?.[1] ?? 0);
 const held = async (url: string) =>
-  Number(/guidevane_publish_total\{result="held"\} (\d+)/.exec(await metrics(url))?.[1] ?? 0);
+  Number(/guidevane_publish_total\{result="(?:frozen|advise)"\} (\d+)/.exec(await metrics(url))?.[1] ?? 0);
 
 describe("a freeze", () => {
   it("lets ticks go on solving and publishes nothing, until it is lifted", async () => {
@@ -36,6 +36,12 @@ describe("a freeze", () => {
       await until(async () => (await held(url)) === ticks);
     }
     expect([await published(url), test.store.stored?.version]).toEqual([1, 1]);
+    expect((await operator(url)).certified).toEqual({
+      at: new Date(test.clock.wallMs()).toISOString(),
+      gapMs: null,
+      gap: null,
+      why: "nothing is published yet",
+    });
     expect(test.logger.warnings).toEqual([]);
 
     const solving = test.solver.next();

@@ -64,7 +64,7 @@ export type TickResult =
   | { readonly kind: "held"; readonly why: HeldBecause; readonly plan: Plan; readonly publication: Publication }
   | {
       readonly kind: "failed";
-      readonly result: Exclude<PublishResult, "published" | "held">;
+      readonly result: Exclude<PublishResult, "published" | "held" | HeldBecause>;
       /** The same while the cause is. */
       readonly cause: string;
       readonly message: string;
@@ -119,6 +119,10 @@ async function putFailed(control: Control, error: unknown): Promise<TickResult> 
   return failed("store-conflict", "conflict", message);
 }
 
-function failed(result: Exclude<PublishResult, "published" | "held">, cause: string, message: string): TickResult {
+function failed(
+  result: Exclude<PublishResult, "published" | "held" | HeldBecause>,
+  cause: string,
+  message: string,
+): TickResult {
   return { kind: "failed", result, cause, message };
 }

@@ -88,6 +88,19 @@ describe("a pinned cell", () => {
     }
   });
 
+  it("is planned for at once when its pin comes, changes or ends, however little it gains", () => {
+    const free = { ...planned([]).publication, version: 1, epoch: 1 };
+    const pinned = pinOf(cellOf(free, "a").by);
+    const stored = { ...planned([pinned], inputsOf(fleet), free).publication, version: 2, epoch: 1 };
+    const next = (pins: readonly Pin[], previous: StoredPublication) =>
+      plan({ ...inputsOf(fleet), pins }, previous, null, { deadlineMs: null }).gate;
+    expect(next([], free).held).toBe(true);
+    expect(next([pinned], stored).held).toBe(true);
+    expect(next([pinned], free)).toMatchObject({ held: false, why: "the pin of a chat changed" });
+    expect(next([{ ...pinned, until: "2027-01-01T00:00:00.000Z" }], stored).held).toBe(false);
+    expect(next([], stored)).toMatchObject({ held: false, why: "the pin of a chat changed" });
+  });
+
   it("starts from the plan before, and moves nothing when nothing changes", () => {
     const [first, second] = [...fleet.engines.keys()] as [string, string];
     const pins = [pinOf({ [first]: 0.5, [second]: 0.5 })];
