@@ -221,6 +221,22 @@ describe("the control plane", () => {
     await eventually(async () => (await healthOf(gateway)).a === "ready");
   });
 
+  it("says by its feed something of one engine, whatever the others are called", async () => {
+    const [a, b] = [await setup.engine(good), await setup.engine(good)];
+    const plane = await control();
+    const fleet = await fleetOf({ constructor: a.url, valueOf: b.url });
+    const gateway = await setup.gateway(fleet, { controlUrls: [plane.url] });
+    await eventually(() => plane.feeds === 1);
+    const none = { value: 0, state: "fresh", ageMs: 5 } as const;
+    const signals = { running: none, waiting: none, kvUsage: none, readyReplicas: none };
+    const shown = async (id: string) => new Map(Object.entries(await healthOf(gateway))).get(id);
+    plane.say({ event: "signals", data: { engines: Object.fromEntries([["valueOf", signals]]) } });
+    plane.say({ event: "engines", data: { engines: Object.fromEntries([["constructor", "draining" as const]]) } });
+    await eventually(async () => (await shown("valueOf")) === "not-ready");
+    await eventually(async () => (await shown("constructor")) === "draining");
+    expect(plane.feedsEver).toBe(1);
+  });
+
   it("says by its feed that an engine has no ready replica: it takes nothing until it has one", async () => {
     const { fleet } = await twoEngines();
     const plane = await control();

@@ -18,6 +18,8 @@ export class ScriptedControl {
   /** Sent instead of the right one. */
   checksum: string | null = null;
   snapshotRequests = 0;
+  /** Feeds opened, those that ended among them. */
+  feedsEver = 0;
   readonly #server: Server;
   readonly #feeds = new Set<ServerResponse>();
   readonly #polls = new Set<{ request: IncomingMessage; response: ServerResponse }>();
@@ -77,6 +79,7 @@ export class ScriptedControl {
     if (url.pathname === "/v1/feed") {
       response.writeHead(200, { "content-type": "text/event-stream" }).write(":\n\n");
       this.#feeds.add(response);
+      this.feedsEver += 1;
       response.on("close", () => this.#feeds.delete(response));
     } else if (url.pathname === "/v1/snapshot") {
       this.snapshotRequests += 1;
