@@ -63,12 +63,14 @@ describe("after an attempt", () => {
   });
 
   it("a status has one outcome", () => {
-    const outcomes = [200, 204, 400, 404, 408, 422, 429, 500, 502, 503, 504].map((status) =>
+    const outcomes = [200, 204, 302, 307, 400, 404, 408, 422, 429, 500, 502, 503, 504].map((status) =>
       outcomeOfStatus(status, false),
     );
     expect(outcomes).toEqual([
       "success",
       "success",
+      "fault",
+      "fault",
       "client-error",
       "client-error",
       "fault",

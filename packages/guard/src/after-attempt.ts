@@ -94,5 +94,6 @@ export function outcomeOfStatus(status: number, servesModel: boolean): Outcome {
   if (status === 429 || status === 503) return "saturated";
   if (status >= 500 || status === 408) return "fault";
   if (status >= 400) return status === 404 && servesModel ? "fault" : "client-error";
-  return "success";
+  // Inference is not somewhere else: a redirect is no answer to it.
+  return status >= 300 ? "fault" : "success";
 }
