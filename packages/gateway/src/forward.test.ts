@@ -1,4 +1,6 @@
 import { createHash } from "node:crypto";
+import { once } from "node:events";
+import { type AddressInfo, createServer } from "node:net";
 import { brotliCompressSync, gzipSync } from "node:zlib";
 import { seededRandom } from "@guidevane/core";
 import { afterEach, describe, expect, it } from "vitest";
@@ -194,6 +196,59 @@ describe("forwarding", () => {
     client.post(CHAT, PLAIN_BODY);
     expect((await client.answer()).status).toBe(502);
     expect(await metric(gateway, 'guidevane_requests_total{class="m",outcome="fault"}')).toBe(1);
+  });
+
+  it.each([
+    ["no HTTP", "SSH-2.0-OpenSSH_9.6\r\n"],
+    ["both framings", "HTTP/1.1 200 OK\r\ntransfer-encoding: chunked\r\ncontent-length: 2\r\n\r\n2\r\n{}\r\n0\r\n\r\n"],
+    ["a folded header", "HTTP/1.1 200 OK\r\nx: a\r\n b\r\ncontent-length: 2\r\n\r\n{}"],
+    ["a status of four digits", "HTTP/1.1 1000 X\r\ncontent-length: 2\r\n\r\n{}"],
+  ])("doesn't repeat a request that was answered with %s", async (_what, bytes) => {
+    const engine = await setup.engine(({ socket }) => socket.write(bytes));
+    const gateway = await setup.before({ a: engine });
+    const client = await setup.client(gateway);
+    client.post(CHAT, PLAIN_BODY);
+    expect((await client.answer()).status).toBe(502);
+    expect(engine.requests.length).toBe(1);
+  });
+
+  it("doesn't use a connection again whose engine answered before it had read the body", async () => {
+    let connections = 0;
+    const server = createServer((socket) => {
+      connections += 1;
+      socket.on("error", () => {});
+      // It reads no more after the head, as a server that refuses by the length does.
+      socket.once("data", () => socket.pause().write(jsonAnswer("{}", 413)));
+    });
+    server.listen(0, "127.0.0.1");
+    await once(server, "listening");
+    setup.cleanups.push(() => server.close());
+    const gateway = await setup.before({ a: `http://127.0.0.1:${(server.address() as AddressInfo).port}` });
+    const client = await setup.client(gateway);
+    for (const round of [1, 2]) {
+      const before = connections;
+      client.post(CHAT, JSON.stringify({ model: "m", messages: [], x: "y".repeat(16_000_000), round }));
+      expect((await client.answer()).status).toBe(413);
+      expect(connections - before).toBeGreaterThan(0);
+    }
+  });
+
+  it("doesn't send a client around the gateway where an engine redirects it", async () => {
+    const moved = (to: string) => jsonAnswer("{}", 307, `location: ${to}\r\nalt-svc: h2=":8000"\r\n`);
+    const engine = await setup.engine(({ socket, body }) =>
+      socket.write(moved(body.includes("far") ? "http://10.1.0.4:8000/v1/chat" : "/v1/chat")),
+    );
+    const gateway = await setup.before({ a: engine });
+    const client = await setup.client(gateway);
+    for (const [word, location] of [
+      ["far", undefined],
+      ["near", "/v1/chat"],
+    ] as const) {
+      client.post(CHAT, JSON.stringify({ model: "m", messages: [], word }));
+      const got = await client.answer();
+      expect([got.status, headerIn(got, "location"), headerIn(got, "alt-svc")]).toEqual([307, location, undefined]);
+    }
+    expect(await metric(gateway, 'guidevane_requests_total{class="m",outcome="fault"}')).toBe(2);
   });
 
   it("cuts a plain answer that is shorter than it said", async () => {

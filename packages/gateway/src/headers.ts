@@ -25,8 +25,11 @@ const NOT_TO_ENGINE: ReadonlySet<string> = new Set([
 const CREDENTIALS: ReadonlySet<string> = new Set(["authorization", "api-key", "x-api-key", "x-goog-api-key"]);
 const CREDENTIAL_QUERY: ReadonlySet<string> = new Set(["key", "api_key"]);
 
-/** What the gateway says about itself; an engine's own words under these names would be mistaken for ours. */
-const NOT_TO_CLIENT: ReadonlySet<string> = new Set(["x-request-id"]);
+/** The gateway's own to say, or (`alt-svc`) another address to go to. */
+const NOT_TO_CLIENT: ReadonlySet<string> = new Set(["x-request-id", "alt-svc"]);
+
+/** A place of the same server. Anything else names the engine, or sends the client around the gateway. */
+const OWN_PLACE = /^\/(?!\/)/;
 
 /**
  * Headers for the engine from the client's raw ones (names and values in turn).
@@ -55,6 +58,7 @@ export function headersToClient(raw: readonly string[], added: readonly string[]
   for (let i = 0; i + 1 < raw.length; i += 2) {
     const name = raw[i]!.toLowerCase();
     if (HOP_BY_HOP.has(name) || NOT_TO_CLIENT.has(name) || connection?.has(name)) continue;
+    if (name === "location" && !OWN_PLACE.test(raw[i + 1]!)) continue;
     if (name.startsWith("proxy-") || name.startsWith("x-guidevane-")) continue;
     out.push(raw[i]!, raw[i + 1]!);
   }

@@ -111,7 +111,9 @@ class Connection {
   }
 
   get reusable(): boolean {
-    return this.socket !== null && !this.socket.destroyed && !this.client.destroyed;
+    // Bytes of a body that the engine answered without reading would stand before the next request.
+    const unsent = this.socket?.writableLength ?? 0;
+    return this.socket !== null && unsent === 0 && !this.socket.destroyed && !this.client.destroyed;
   }
 
   close(): void {
@@ -218,7 +220,8 @@ class Call implements EngineCall, Dispatcher.DispatchHandler {
       const tls = code.startsWith("ERR_SSL") || code.startsWith("ERR_TLS") || TLS_CODES.has(code);
       return { kind: tls ? "tls" : "unreachable", message };
     }
-    if (code.startsWith("HPE_") || MALFORMED_CODES.has(code)) return { kind: "malformed", message };
+    // undici tells of some faults of its parser without a code.
+    if (error.name === "HTTPParserError" || MALFORMED_CODES.has(code)) return { kind: "malformed", message };
     if (this.#reused && !this.#began) return { kind: "stale-connection", message };
     return { kind: "closed", message };
   }
