@@ -19,6 +19,12 @@ const HELD_MAX_MS = 1000;
  */
 const DEAD_SILENCE_MS = 2000;
 
+/**
+ * A client that takes nothing more for this long is gone, whatever its connection says: an engine and its place in the
+ * batch are not held for it. Slow readers take something within seconds.
+ */
+const CLIENT_STALL_MS = 60_000;
+
 /** An attempt under way. */
 export interface RunningAttempt {
   readonly result: Promise<AttemptResult>;
@@ -59,6 +65,7 @@ class Attempt implements EngineEvents {
 
   #stopTimer: () => void = noTimer;
   #stopTotal: () => void = noTimer;
+  #stopStall: () => void = noTimer;
   #lastByteMs = 0;
   /** The idle timer has the short time of a dead engine and is not to be set anew. */
   #deadSilence = false;
@@ -218,12 +225,23 @@ class Attempt implements EngineEvents {
     const room = response.write(pending.length === 1 ? pending[0]! : Buffer.concat(pending));
     if (room || this.#paused) return;
     this.#paused = true;
+    this.#armStall();
     this.#call?.pause();
     response.once("drain", this.#onDrain);
   }
 
+  #armStall(): void {
+    const { clock, response, socket } = this.#options;
+    this.#stopStall = clock.after(CLIENT_STALL_MS, () => {
+      // In a pipeline it may be waiting for the answers before it.
+      if (response.socket === null) this.#armStall();
+      else socket.destroy();
+    });
+  }
+
   readonly #onDrain = (): void => {
     this.#paused = false;
+    this.#stopStall();
     this.#lastByteMs = this.#options.clock.nowMs();
     if (this.#phase === "passing") this.#call?.resume();
   };
@@ -299,6 +317,7 @@ class Attempt implements EngineEvents {
     this.#phase = "over";
     this.#stopTimer();
     this.#stopTotal();
+    this.#stopStall();
     const { response, socket } = this.#options;
     socket.off("close", this.#onClientGone);
     response.off("drain", this.#onDrain);

@@ -1,5 +1,6 @@
 import { once } from "node:events";
 import { type AddressInfo, createServer, type Socket } from "node:net";
+import { ManualClock } from "@guidevane/core";
 import { afterEach, describe, expect, it } from "vitest";
 import { chunked, STREAM_HEAD } from "./testing/scripted-engine.ts";
 import { CHAT, createSetup, eventually, metric, STREAM_BODY } from "./testing/setup.ts";
@@ -79,6 +80,31 @@ describe("a client that leaves", () => {
     const fromMs = performance.now();
     client.close();
     await closesInTime(fromMs, closed);
+  });
+
+  it("is taken to have left when it reads nothing for a minute, and not before", async () => {
+    const clock = new ManualClock();
+    const engine = await setup.engine();
+    const gateway = await setup.before({ a: engine }, "", { clock });
+    const client = await setup.client(gateway);
+    client.socket.pause();
+    client.post(CHAT, STREAM_BODY);
+    const { socket, closed } = await engine.next();
+    socket.write(STREAM_HEAD);
+    const piece = chunked(Buffer.alloc(65_536, "x"));
+    let fullTurns = 0;
+    while (fullTurns < 2000) {
+      fullTurns = socket.writableNeedDrain ? fullTurns + 1 : 0;
+      if (fullTurns === 0) socket.write(piece);
+      await new Promise((resolve) => setImmediate(resolve));
+    }
+    clock.advance(59_000);
+    expect(await metric(gateway, 'guidevane_in_flight{engine="a"}')).toBe(1);
+    clock.advance(2000);
+    await closed;
+    await eventually(
+      async () => (await metric(gateway, 'guidevane_requests_total{class="m",outcome="cancelled"}')) === 1,
+    );
   });
 
   it("gives up a connection that is not there yet", async () => {
