@@ -27,6 +27,23 @@ const INFERENCE: ReadonlyMap<string, number> = new Map([
 export function accept(request: IncomingMessage): Accepted | ApiError {
   const target = request.url ?? "";
   const method = request.method ?? "";
+  if (request.httpVersionMajor !== 1)
+    return {
+      status: 505,
+      code: "invalid_request_line",
+      message: `HTTP/${request.httpVersion} is not spoken here`,
+      close: true,
+    };
+  // Two servers that choose a different one of two hosts see two different requests (RFC 9112 §3.2).
+  const hosts = countOf(request.rawHeaders, "host");
+  if (hosts > 1 || (hosts === 0 && request.httpVersionMinor > 0))
+    return {
+      status: 400,
+      code: "invalid_header",
+      message: hosts === 0 ? "there is no Host header" : `there are ${hosts} Host headers`,
+      param: "host",
+      close: true,
+    };
   const { upgrade } = request.headers;
   // A client may offer HTTP/2 in clear text and go on without it; any other upgrade is a wish that can't be met.
   if (upgrade !== undefined && upgrade.toLowerCase() !== "h2c")
@@ -80,6 +97,13 @@ function notAllowed(method: string, path: string, allow: string): ApiError {
 
 function wellEscaped(query: string): boolean {
   return !/%(?![0-9A-Fa-f]{2})/.test(query) && !query.includes("\\");
+}
+
+function countOf(raw: readonly string[], name: string): number {
+  let count = 0;
+  for (let i = 0; i < raw.length; i += 2)
+    if (raw[i]!.length === name.length && raw[i]!.toLowerCase() === name) count += 1;
+  return count;
 }
 
 const SHOWN_CHARACTERS = 80;

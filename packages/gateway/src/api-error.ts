@@ -68,6 +68,7 @@ export function sendError(
   headers: Readonly<Record<string, string>> = {},
 ): void {
   const body = Buffer.from(errorBody(error));
+  if (error.close === true) response.shouldKeepAlive = false;
   response.writeHead(error.status, {
     "content-type": "application/json",
     "content-length": String(body.length),

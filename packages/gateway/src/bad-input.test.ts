@@ -4,7 +4,7 @@ import type { Gateway } from "./gateway.ts";
 import { fleetOf } from "./testing/fleet.ts";
 import { headerIn, type RawAnswer, type RawClient } from "./testing/raw-client.ts";
 import { chunked, jsonAnswer, type ScriptedEngine, STREAM_HEAD } from "./testing/scripted-engine.ts";
-import { CHAT, createSetup, PLAIN_BODY } from "./testing/setup.ts";
+import { CHAT, createSetup, metric, PLAIN_BODY } from "./testing/setup.ts";
 
 const setup = createSetup(afterEach);
 
@@ -177,13 +177,40 @@ describe("a bad head", () => {
       "a transfer coding beyond chunks",
       `POST ${CHAT} HTTP/1.1\r\nhost: x\r\ntransfer-encoding: gzip, chunked\r\n\r\n0\r\n\r\n`,
     ],
+    [
+      "a transfer coding that is none",
+      `POST ${CHAT} HTTP/1.1\r\nhost: x\r\ntransfer-encoding: xchunked\r\n\r\n0\r\n\r\n`,
+    ],
+    ["no host", `POST ${CHAT} HTTP/1.1\r\ncontent-length: 2\r\n\r\n{}`],
+    ["two hosts", `POST ${CHAT} HTTP/1.1\r\nhost: x\r\nhost: y\r\ncontent-length: 2\r\n\r\n{}`],
     ["no HTTP", "hello\r\n\r\n"],
   ])("with %s is answered 400 and closed", async (_what, bytes) => {
     const { engine, client } = await start();
     client.send(bytes);
-    expect((await client.answer()).status).toBe(400);
+    expect(refusal(await client.answer())[0]).toBe(400);
     await client.closed;
     expect(engine.requests).toEqual([]);
+  });
+
+  it.each(["HTTP/2.0", "HTTP/0.9"])("of %s is answered 505 and closed", async (version) => {
+    const { engine, client } = await start();
+    client.send(`POST ${CHAT} ${version}\r\nhost: x\r\ncontent-length: 15\r\n\r\n{"model": "m" }`);
+    expect(refusal(await client.answer())).toEqual([505, "invalid_request_line"]);
+    await client.closed;
+    expect(engine.requests).toEqual([]);
+  });
+
+  it("behind one whose refusal closes the connection goes to no engine", async () => {
+    const { engine, gateway, client } = await start();
+    const next = `POST ${CHAT} HTTP/1.1\r\nhost: x\r\ncontent-length: 13\r\n\r\n{"model":"m"}`;
+    client.send(`POST /nowhere HTTP/1.1\r\nhost: x\r\ncontent-length: 2\r\n\r\n{}${next}${next}`);
+    expect(refusal(await client.answer())).toEqual([404, "not_found"]);
+    await client.closed;
+    expect(client.received.length).toBe(0);
+    expect(engine.requests).toEqual([]);
+    expect(await metric(gateway, 'guidevane_requests_total{class="other",outcome="rejected"}')).toBe(1);
+    for (const series of ['class="m",outcome="cancelled"', 'class="other",outcome="cancelled"'])
+      expect(await metric(gateway, `guidevane_requests_total{${series}}`)).toBe(0);
   });
 
   it("behind a request whose answer has begun closes the connection without a word into that answer", async () => {

@@ -6,6 +6,9 @@ import { type ApiError, rawError } from "./api-error.ts";
 /** Idle client connections are kept longer than most balancers before us keep theirs. */
 const KEEP_ALIVE_MS = 75_000;
 
+/** How long a connection that is given up may still take to send what was written to it. */
+const FLUSH_MS = 500;
+
 /** How often node looks for connections whose head is too slow. */
 const SLOW_HEAD_CHECK_MS = 1000;
 
@@ -23,6 +26,8 @@ export function createFront(
     headersTimeout: limits.headMs,
     // The body has a timer of its own.
     requestTimeout: 0,
+    // `accept` looks for it, and answers in the API's shape.
+    requireHostHeader: false,
     connectionsCheckingInterval: SLOW_HEAD_CHECK_MS,
     keepAliveTimeout: KEEP_ALIVE_MS,
     noDelay: true,
@@ -30,17 +35,26 @@ export function createFront(
   // Each request in a pipeline listens for its client's leaving.
   server.on("connection", (socket) => socket.setMaxListeners(0));
   const unfinished = new WeakMap<Duplex, Set<ServerResponse>>();
-  const watch = ({ socket }: IncomingMessage, response: ServerResponse): void => {
+  const closing = new WeakSet<Duplex>();
+  const serve = (request: IncomingMessage, response: ServerResponse): void => {
+    const { socket } = request;
     const answers = unfinished.get(socket) ?? new Set();
+    // An answer before it in the pipeline closes the connection, so nobody would hear of this one.
+    if (closing.has(socket) || [...answers].some((each) => each.headersSent && !each.shouldKeepAlive)) {
+      request.resume();
+      return;
+    }
     unfinished.set(socket, answers.add(response));
-    response.once("finish", () => answers.delete(response));
+    response.once("finish", () => {
+      answers.delete(response);
+      if (!response.shouldKeepAlive) closing.add(socket);
+    });
+    onRequest(request, response);
   };
-  server.on("request", watch);
-  server.on("checkContinue", watch);
   // The bytes are limited; node would drop headers beyond a count without a word.
   server.maxHeadersCount = 0;
-  server.on("request", onRequest);
-  server.on("checkContinue", onRequest);
+  server.on("request", serve);
+  server.on("checkContinue", serve);
   server.on("checkExpectation", (_request: IncomingMessage, response: ServerResponse) => {
     onRefused();
     refuseRaw(response.socket, {
@@ -61,8 +75,14 @@ export function createFront(
   server.on("clientError", (error: NodeJS.ErrnoException, socket: Duplex) => {
     // Into an answer that has begun nothing else can be written.
     const begun = [...(unfinished.get(socket) ?? [])].some(({ headersSent }) => headersSent);
-    if (error.code === "ECONNRESET" || !socket.writable || begun) {
+    if (error.code === "ECONNRESET" || !socket.writable) {
       socket.destroy();
+      return;
+    }
+    if (begun) {
+      // What was written goes out: it may be the refusal of the very request that the parser stumbled over.
+      socket.end(() => socket.destroy());
+      setTimeout(() => socket.destroy(), FLUSH_MS).unref();
       return;
     }
     onRefused();
