@@ -2,6 +2,7 @@
 
 export { type Clock, ManualClock, systemClock } from "./clock.ts";
 export { type CurveSet, type CurveValues, evaluateCurves, type Knots, valueAt } from "./curve.ts";
+export { classDefinition, type EngineDefinition, engineDefinition } from "./definitions.ts";
 export { type DemandReport, demandReportSchema, parseDemandReport } from "./demand.ts";
 export { parseBy, parseYaml, refuse, schemaProblems } from "./document.ts";
 export { type Ineligible, ineligibleFor } from "./eligible.ts";
@@ -30,7 +31,7 @@ export {
 export { fleetJsonSchema, NOT_SUPPORTED_YET } from "./fleet-schema.ts";
 export { DEFAULT_RTT_MS, type Network, type Place, parseRttCsv, rttBetween } from "./network.ts";
 export type { OperatorState, Pin, Publication, Store, StoredPublication } from "./ports.ts";
-export { GENERIC_PROFILE, type Profile, parseProfile, workOf } from "./profile.ts";
+export { GENERIC_PROFILE, idleMs, type Profile, parseProfile, workOf } from "./profile.ts";
 export { type Random, seededRandom } from "./random.ts";
 export {
   type Bound,

@@ -1,5 +1,5 @@
 import { z } from "zod";
-import type { Knots } from "./curve.ts";
+import { type Knots, valueAt } from "./curve.ts";
 import { parseBy, parseYaml, refuse } from "./document.ts";
 import { type InputProblem, problem } from "./errors.ts";
 
@@ -83,6 +83,15 @@ export function parseProfile(text: string, name: string): Profile {
 /** Units of work of a request with these tokens, none of them cached. */
 export function workOf(profile: Pick<Profile, "work">, promptTokens: number, outputTokens: number): number {
   return (promptTokens * profile.work.prefillPerKtok + outputTokens * profile.work.decodePerKtok) / 1000;
+}
+
+/** What a request takes at an idle engine, the network apart, ms: its first token, sooner or later by its prompt, and all others. */
+export function idleMs(
+  profile: Profile,
+  request: { readonly promptTokens: number; readonly outputTokens: number },
+): number {
+  const longerPromptMs = profile.prefillMsPerTok * (request.promptTokens - profile.reference.promptTokens);
+  return Math.max(0, valueAt(profile.ttftMs, 0) + longerPromptMs) + request.outputTokens * valueAt(profile.tbotMs, 0);
 }
 
 /**

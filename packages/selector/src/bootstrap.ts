@@ -2,13 +2,18 @@ import {
   type ClassSpec,
   type ClusterSnapshot,
   type ClusterSpec,
+  classDefinition,
   type EngineSpec,
+  engineDefinition,
   type Fleet,
   GuidevaneError,
+  idleMs,
   ineligibleFor,
   profileOf,
   rttMsOf,
   type SnapshotCell,
+  type SnapshotEngine,
+  valueAt,
 } from "@guidevane/core";
 
 /**
@@ -33,45 +38,16 @@ export function bootstrapSnapshot(fleet: Fleet, clusterName: string, wallMs = 0)
     madeAt: new Date(wallMs).toISOString(),
     cluster: clusterName,
     gateways: 1,
-    engines: Object.fromEntries(engines.map((engine) => [engine.id, definition(fleet, cluster, engine)])),
-    classes: Object.fromEntries(
-      [...fleet.classes.values()].map(({ name, ...spec }) => [
-        name,
-        {
-          model: spec.model,
-          priority: spec.priority,
-          work: spec.work,
-          promptTokens: spec.promptTokens,
-          outputTokens: spec.outputTokens,
-          firstTokenMs: spec.firstTokenMs,
-          needs: {
-            capabilities: [...spec.needs.capabilities],
-            residency: [...spec.needs.residency],
-            compute: [...spec.needs.compute],
-            contextTokens: spec.needs.contextTokens,
-            networkMs: spec.needs.networkMs,
-          },
-        },
-      ]),
-    ),
+    engines: Object.fromEntries(engines.map((engine) => [engine.id, unplanned(fleet, cluster, engine)])),
+    classes: Object.fromEntries([...fleet.classes.values()].map((spec) => [spec.name, classDefinition(spec)])),
     cells: [...fleet.classes.values()].flatMap((spec) => bootstrapCell(fleet, cluster, spec, engines) ?? []),
     certificate: { ...bound, churnFree: bound, expectedLatencyMs: 0 },
   };
 }
 
-function definition(fleet: Fleet, cluster: ClusterSpec, engine: EngineSpec): ClusterSnapshot["engines"][string] {
+function unplanned(fleet: Fleet, cluster: ClusterSpec, engine: EngineSpec): SnapshotEngine {
   return {
-    url: engine.url,
-    kind: engine.kind,
-    region: engine.region,
-    models: [...engine.models],
-    capabilities: engine.capabilities === null ? null : [...engine.capabilities],
-    residency: engine.residency,
-    compute: engine.compute,
-    maxContextTokens: engine.maxContextTokens,
-    replicas: engine.replicas,
-    adminState: engine.adminState,
-    health: { ...engine.health },
+    ...engineDefinition(engine),
     rttMs: rttMsOf(fleet, cluster, engine),
     plannedFactor: 1,
     plannedReady: engine.replicas,
@@ -93,32 +69,30 @@ function bootstrapCell(
     (engine) => engine.adminState === "active" && ineligibleFor(spec, engine, rttMsOf(fleet, cluster, engine)) === null,
   );
   if (engines.length === 0) return null;
-  const raw = engines.map((engine) => {
+  const idle = engines.map((engine) => {
+    const capacityWps = engine.capacityWps * engine.replicas;
+    const profile = profileOf(fleet, engine);
     const rttMs = rttMsOf(fleet, cluster, engine);
-    const { ttftMs } = profileOf(fleet, engine);
+    const serviceMs = idleMs(profile, spec);
     // An engine on this host with a profile that starts at 0 would else weigh infinitely.
-    return (engine.capacityWps * engine.replicas) / Math.max(rttMs + (ttftMs[0]?.[1] ?? 0), LEAST_MS);
+    const pull = capacityWps / Math.max(rttMs + valueAt(profile.ttftMs, 0), LEAST_MS);
+    const streams = (capacityWps / spec.work) * ((rttMs + serviceMs) / 1000);
+    return { rttMs, serviceMs, pull, streams };
   });
-  const sum = raw.reduce((total, weight) => total + weight, 0);
-  const serviceMs = engines.map((engine) => unloadedMs(fleet, engine, spec));
-  const rttMs = engines.map((engine) => rttMsOf(fleet, cluster, engine));
-  const expectedMs = engines.map((_, i) => rttMs[i]! + serviceMs[i]!);
-  const streams = engines.map(
-    (engine, i) => ((engine.capacityWps * engine.replicas) / spec.work) * (expectedMs[i]! / 1000),
-  );
+  const allPull = idle.reduce((total, { pull }) => total + pull, 0);
   return {
     cluster: cluster.name,
     class: spec.name,
     demandRps: fleet.demandRps.get(cluster.name)?.get(spec.name) ?? 0,
     work: spec.work,
     engines: engines.map(({ id }) => id),
-    weights: raw.map((weight) => weight / sum),
-    expectedMs,
-    addends: engines.map((_, i) => [rttMs[i]!, serviceMs[i]!, 0, 0, 0]),
+    weights: idle.map(({ pull }) => pull / allPull),
+    expectedMs: idle.map(({ rttMs, serviceMs }) => rttMs + serviceMs),
+    addends: idle.map(({ rttMs, serviceMs }) => [rttMs, serviceMs, 0, 0, 0]),
     reserves: [],
     shed: 0,
     priceMs: 0,
-    streamLimit: STREAM_MARGIN * streams.reduce((total, each) => total + each, 0),
+    streamLimit: STREAM_MARGIN * idle.reduce((total, { streams }) => total + streams, 0),
     ring: "",
   };
 }
@@ -126,11 +100,3 @@ function bootstrapCell(
 const LEAST_MS = 1;
 /** As the plan's own limit: a quarter more than the engines hold. */
 const STREAM_MARGIN = 1.25;
-
-/** TTFT and decode of a request of the class at an idle engine. */
-function unloadedMs(fleet: Fleet, engine: EngineSpec, spec: ClassSpec): number {
-  const profile = profileOf(fleet, engine);
-  const extraPromptTokens = spec.promptTokens - profile.reference.promptTokens;
-  const ttftMs = Math.max(0, (profile.ttftMs[0]?.[1] ?? 0) + profile.prefillMsPerTok * extraPromptTokens);
-  return ttftMs + spec.outputTokens * (profile.tbotMs[0]?.[1] ?? 0);
-}
