@@ -10,6 +10,15 @@ export {
   type LeftOut,
   type ProblemIndex,
 } from "./build-problem.ts";
+export {
+  type Addends,
+  BINDING,
+  type Binding,
+  type EngineExplanation,
+  type Explanation,
+  explain,
+  type Range,
+} from "./explain.ts";
 export type { Gate } from "./gate.ts";
 export { meanLatency, type NearestOnly, nearestOnly, type OverCapacity } from "./nearest.ts";
 export { type PlanOptions, plan } from "./plan.ts";
@@ -32,9 +41,11 @@ export {
   problemFileJsonSchema,
   writeProblemFile,
 } from "./problem-file.ts";
+export { showExplanation } from "./show-explanation.ts";
 export { carryWarm } from "./simplex/carry-warm.ts";
 export { createSimplex, type Simplex, type SimplexRun } from "./simplex/choose.ts";
-export { type InstanceShape, loseLargest, noisyDemand, randomInstance } from "./simplex/instance.ts";
+export { type Component, components, joinComponents, solveByComponents, warmOf } from "./simplex/components.ts";
+export { type InstanceShape, loseLargest, manyModels, noisyDemand, randomInstance } from "./simplex/instance.ts";
 export { type SimplexOptions, type SimplexSolution, solveSimplex } from "./simplex/solve.ts";
 export type { Warm } from "./simplex/warm.ts";
 export { readWarm, SOLUTION_FORMAT, type SolutionFile, type SolvedBy, writeSolutionFile } from "./solution-file.ts";

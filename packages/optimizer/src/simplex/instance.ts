@@ -115,6 +115,58 @@ export function randomInstance(shape: InstanceShape): Problem {
   };
 }
 
+/**
+ * So many models, each a fleet of its own with so many clusters and engines and one class, as one problem: no arc connects
+ * two models. The cells are ordered by cluster, then model, as a fleet's are.
+ */
+export function manyModels(shape: {
+  readonly models: number;
+  readonly clusters: number;
+  readonly engines: number;
+  readonly seed: number;
+}): Problem {
+  const { models, clusters, engines, seed } = shape;
+  const fleets = Array.from({ length: models }, (_, model) =>
+    randomInstance({ cells: clusters, engines, seed: seed * 1000 + model, density: 1 }),
+  );
+  const arcStart = [0];
+  const arcEngine: number[] = [];
+  const arcCostMs: number[] = [];
+  const demandWps: number[] = [];
+  const shedMs: number[] = [];
+  for (let cluster = 0; cluster < clusters; cluster++) {
+    for (const [model, fleet] of fleets.entries()) {
+      demandWps.push(fleet.demandWps[cluster]!);
+      shedMs.push(fleet.shedMs[cluster]!);
+      for (let arc = fleet.arcStart[cluster]!; arc < fleet.arcStart[cluster + 1]!; arc++) {
+        arcEngine.push(model * engines + fleet.arcEngine[arc]!);
+        arcCostMs.push(fleet.arcCostMs[arc]!);
+      }
+      arcStart.push(arcEngine.length);
+    }
+  }
+  const join = (column: "capacityWps" | "knotRho" | "knotMs") =>
+    Float64Array.from(fleets.flatMap(({ curves }) => [...curves[column]]));
+  const knots = fleets[0]?.curves.knotStart[1] ?? 0;
+  return {
+    demandWps: Float64Array.from(demandWps),
+    arcStart: Uint32Array.from(arcStart),
+    arcEngine: Uint32Array.from(arcEngine),
+    arcCostMs: Float64Array.from(arcCostMs),
+    curves: {
+      capacityWps: join("capacityWps"),
+      knotStart: Uint32Array.from({ length: models * engines + 1 }, (_, engine) => engine * knots),
+      knotRho: join("knotRho"),
+      knotMs: join("knotMs"),
+      headroom: fleets[0]?.curves.headroom ?? 0,
+      headroomMs: fleets[0]?.curves.headroomMs ?? 0,
+    },
+    shedMs: Float64Array.from(shedMs),
+    shedStepMs: 300,
+    shedSteps: 20,
+  };
+}
+
 /** The same fleet with every demand times an independent lognormal of spread `sigma`. */
 export function noisyDemand(problem: Problem, sigma: number, seed: number): Problem {
   const random = seededRandom(seed);
