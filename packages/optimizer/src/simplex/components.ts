@@ -150,25 +150,25 @@ function part(problem: Problem, cellList: readonly number[], engineList: readonl
   const { demandWps, arcStart, arcEngine, arcCostMs, curves, shedMs, churn } = problem;
   const cells = Uint32Array.from(cellList);
   const engines = Uint32Array.from(engineList);
-  const engineNow = new Map(engineList.map((engine, now) => [engine, now]));
   const starts = new Uint32Array(cells.length + 1);
-  for (const [at, cell] of cells.entries()) starts[at + 1] = starts[at]! + arcStart[cell + 1]! - arcStart[cell]!;
-  const arcs = new Uint32Array(starts[cells.length]!);
-  for (const [at, cell] of cells.entries())
-    for (let i = starts[at]!; i < starts[at + 1]!; i++) arcs[i] = arcStart[cell]! + i - starts[at]!;
-  const pick = (column: Float64Array, numbers: Uint32Array) => Float64Array.from(numbers, (number) => column[number]!);
+  for (let at = 0; at < cells.length; at++)
+    starts[at + 1] = starts[at]! + arcStart[cells[at]! + 1]! - arcStart[cells[at]!]!;
+  const arcs = rangesOf(arcStart, cells, starts);
+  const now = new Uint32Array(curves.capacityWps.length);
+  for (let at = 0; at < engines.length; at++) now[engines[at]!] = at;
+  const partEngine = new Uint32Array(arcs.length);
+  for (let at = 0; at < arcs.length; at++) partEngine[at] = now[arcEngine[arcs[at]!]!]!;
+  const churned = churn && { referenceWps: pick(churn.referenceWps, arcs), moveMs: pick(churn.moveMs, arcs) };
   return {
     problem: {
       ...problem,
       demandWps: pick(demandWps, cells),
       arcStart: starts,
-      arcEngine: Uint32Array.from(arcs, (arc) => engineNow.get(arcEngine[arc]!)!),
+      arcEngine: partEngine,
       arcCostMs: pick(arcCostMs, arcs),
       shedMs: pick(shedMs, cells),
       curves: partCurves(curves, engines),
-      ...(churn === undefined
-        ? {}
-        : { churn: { referenceWps: pick(churn.referenceWps, arcs), moveMs: pick(churn.moveMs, arcs) } }),
+      ...(churned === undefined ? {} : { churn: churned }),
     },
     cells,
     engines,
@@ -178,16 +178,30 @@ function part(problem: Problem, cellList: readonly number[], engineList: readonl
 
 function partCurves(curves: Problem["curves"], engines: Uint32Array): Problem["curves"] {
   const knotStart = new Uint32Array(engines.length + 1);
-  const knots: number[] = [];
-  for (const [at, engine] of engines.entries()) {
-    for (let knot = curves.knotStart[engine]!; knot < curves.knotStart[engine + 1]!; knot++) knots.push(knot);
-    knotStart[at + 1] = knots.length;
-  }
+  for (let at = 0; at < engines.length; at++)
+    knotStart[at + 1] = knotStart[at]! + curves.knotStart[engines[at]! + 1]! - curves.knotStart[engines[at]!]!;
+  const knots = rangesOf(curves.knotStart, engines, knotStart);
   return {
     ...curves,
-    capacityWps: Float64Array.from(engines, (engine) => curves.capacityWps[engine]!),
+    capacityWps: pick(curves.capacityWps, engines),
     knotStart,
-    knotRho: Float64Array.from(knots, (knot) => curves.knotRho[knot]!),
-    knotMs: Float64Array.from(knots, (knot) => curves.knotMs[knot]!),
+    knotRho: pick(curves.knotRho, knots),
+    knotMs: pick(curves.knotMs, knots),
   };
+}
+
+/** The numbers in the ranges `start[r] .. start[r + 1]` of the rows named; row i's begin at `to[i]` of what comes back. */
+function rangesOf(start: Uint32Array, rows: Uint32Array, to: Uint32Array): Uint32Array {
+  const all = new Uint32Array(to[rows.length]!);
+  for (let at = 0; at < rows.length; at++) {
+    const first = start[rows[at]!]! - to[at]!;
+    for (let i = to[at]!; i < to[at + 1]!; i++) all[i] = first + i;
+  }
+  return all;
+}
+
+function pick(column: Float64Array, numbers: Uint32Array): Float64Array {
+  const picked = new Float64Array(numbers.length);
+  for (let at = 0; at < numbers.length; at++) picked[at] = column[numbers[at]!]!;
+  return picked;
 }
