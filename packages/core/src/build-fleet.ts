@@ -122,15 +122,15 @@ function buildEngine(
     adminState: raw.adminState,
     auth: raw.auth ?? {},
     health: {
-      path: raw.health?.path ?? (isPlain ? null : "/health"),
-      pathIsDefault: raw.health?.path === undefined,
-      port: raw.health?.port ?? null,
-      intervalMs: raw.health?.intervalMs ?? 2000,
+      path: raw.health.path ?? (isPlain ? null : "/health"),
+      pathIsDefault: raw.health.path === undefined,
+      port: raw.health.port ?? null,
+      intervalMs: raw.health.intervalMs,
     },
     metrics: {
-      path: raw.metrics?.path ?? (isPlain ? null : "/metrics"),
-      pathIsDefault: raw.metrics?.path === undefined,
-      port: raw.metrics?.port ?? null,
+      path: raw.metrics.path ?? (isPlain ? null : "/metrics"),
+      pathIsDefault: raw.metrics.path === undefined,
+      port: raw.metrics.port ?? null,
     },
   };
 }

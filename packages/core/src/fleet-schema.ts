@@ -11,9 +11,11 @@ const name = z
     "a name is 1–63 of A–Z a–z 0–9 . _ -, starts with a letter or digit, and is not digits alone",
   );
 const text = z.string().min(1);
-const positive = z.number().positive().finite();
-const notNegative = z.number().nonnegative().finite();
-const count = z.int().positive();
+/** Above any fleet's figures, and low enough that their products and sums stay finite. */
+const LARGEST = 1e12;
+const positive = z.number().positive().max(LARGEST);
+const notNegative = z.number().nonnegative().max(LARGEST);
+const count = z.int().positive().max(LARGEST);
 const port = z.int().min(1).max(65_535);
 const httpPath = z.string().regex(/^\/[!-~]*$/, "a path starts with / and has no spaces");
 const httpUrl = z.url({ protocol: /^https?$/, error: "must be an http or https URL" });
@@ -40,8 +42,8 @@ const engine = z.strictObject({
   auth: auth.optional(),
   health: z
     .strictObject({ path: httpPath.optional(), port: port.optional(), intervalMs: positive.default(2000) })
-    .optional(),
-  metrics: z.strictObject({ path: httpPath.optional(), port: port.optional() }).optional(),
+    .prefault({}),
+  metrics: z.strictObject({ path: httpPath.optional(), port: port.optional() }).prefault({}),
 });
 
 const needs = z.strictObject({
@@ -128,7 +130,7 @@ export const fleetSchema = z.strictObject({
   clusters: z.record(name, z.strictObject({ region: text })),
   engines: z.record(name, engine).default({}),
   classes: z.record(name, requestClass).default({}),
-  network: z.strictObject({ file: text.optional(), defaultRttMs: notNegative.optional() }).prefault({}),
+  network: z.strictObject({ file: text.optional(), defaultRttMs: notNegative.default(100) }).prefault({}),
   profiles: z.record(name, z.strictObject({ file: text })).default({}),
   demandRps: z.record(name, z.record(name, notNegative)).default({}),
   policy: policy.prefault({}),

@@ -2,7 +2,7 @@ import { buildFleet } from "./build-fleet.ts";
 import { parseBy, parseYaml, refuse, valueAtPath } from "./document.ts";
 import { type InputProblem, problem } from "./errors.ts";
 import { FLEET_KEYS, type FleetDocument, fleetSchema, NOT_SUPPORTED_YET } from "./fleet-schema.ts";
-import { DEFAULT_RTT_MS, type Network, parseRttCsv, rttBetween } from "./network.ts";
+import { type Network, parseRttCsv, rttBetween } from "./network.ts";
 import { GENERIC_PROFILE, type Profile, parseProfile } from "./profile.ts";
 import { type AdminState, type Capability, type EngineKind, LATER_ENGINE_KINDS } from "./words.ts";
 
@@ -124,14 +124,11 @@ export async function loadFleet(text: string, name: string, read: ReadText): Pro
     const profileText = await readNamed(read, `profiles.${id}.file`, file, problems);
     if (profileText !== undefined) profiles.set(id, parseProfile(profileText, file));
   }
-  const file = document.network.file;
+  const { file, defaultRttMs } = document.network;
   const rttText = file === undefined ? undefined : await readNamed(read, "network.file", file, problems);
-  const network: Network = {
-    defaultRttMs: document.network.defaultRttMs ?? DEFAULT_RTT_MS,
-    rttMs: rttText === undefined || file === undefined ? new Map() : parseRttCsv(rttText, file),
-  };
+  const rttMs: Network["rttMs"] = file === undefined || rttText === undefined ? new Map() : parseRttCsv(rttText, file);
   refuse("bad_fleet", name, problems);
-  return buildFleet(document, profiles, network, name);
+  return buildFleet(document, profiles, { defaultRttMs, rttMs }, name);
 }
 
 async function readNamed(

@@ -29,7 +29,7 @@ export {
   rttMsOf,
 } from "./fleet.ts";
 export { fleetJsonSchema, NOT_SUPPORTED_YET } from "./fleet-schema.ts";
-export { DEFAULT_RTT_MS, type Network, type Place, parseRttCsv, rttBetween } from "./network.ts";
+export { type Network, type Place, parseRttCsv, rttBetween } from "./network.ts";
 export type { OperatorState, Pin, Publication, Store, StoredPublication } from "./ports.ts";
 export { GENERIC_PROFILE, idleMs, type Profile, parseProfile, workOf } from "./profile.ts";
 export { type Random, seededRandom } from "./random.ts";

@@ -8,8 +8,6 @@ export interface Network {
   readonly rttMs: ReadonlyMap<string, number>;
 }
 
-export const DEFAULT_RTT_MS = 100;
-
 /** Where a request starts: its cluster, or the cluster's region. */
 export interface Place {
   readonly name: string;
