@@ -1,6 +1,7 @@
-import { lowerBound, objective } from "./bound.ts";
+import { engineCosts, objective } from "./bound.ts";
 import { shareEqually } from "./equal-engines.ts";
 import type { PlanBudget, PlanWarm, SolverKind, SolverWant } from "./plan-types.ts";
+import { lowestPrices } from "./price-ranges.ts";
 import type { Problem, Solution } from "./problem.ts";
 import { carryWarm } from "./simplex/carry-warm.ts";
 import { createSimplex } from "./simplex/choose.ts";
@@ -83,15 +84,17 @@ export function solvePlan(
   return best!;
 }
 
-/** The simplex's answer with equal engines sharing equally, and what the mean costs and proves. */
+/** The simplex's answer with equal engines sharing equally and the lowest prices, and what these cost and prove. */
 function settle(problem: Problem, solution: SimplexSolution): Solution {
   if (solution.status !== "solved" && solution.status !== "capped") return solution;
   const shared = shareEqually<Solution>(problem, solution);
-  if (shared === solution) return sound(solution);
+  const costs = engineCosts(problem);
+  const { priceMs, lowerBoundMs } = lowestPrices(problem, shared, shared.priceMs, costs);
   return sound({
     ...shared,
-    objectiveMs: objective(problem, shared),
-    lowerBoundMs: Math.max(solution.lowerBoundMs, lowerBound(problem, shared.priceMs).lowerBoundMs),
+    objectiveMs: shared === solution ? solution.objectiveMs : objective(problem, shared, costs),
+    priceMs,
+    lowerBoundMs,
   });
 }
 
