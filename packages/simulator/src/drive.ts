@@ -1,4 +1,13 @@
-import { type Clock, type ClusterSpec, type Fleet, rttMsOf, seededRandom, systemClock } from "@guidevane/core";
+import {
+  type ClassSpec,
+  type Clock,
+  type ClusterSpec,
+  type Fleet,
+  type Random,
+  rttMsOf,
+  seededRandom,
+  systemClock,
+} from "@guidevane/core";
 import { startArrivals } from "./arrivals.ts";
 import { Conversations } from "./conversations.ts";
 import { DriveClient, type Driven } from "./drive-client.ts";
@@ -32,9 +41,9 @@ export interface Drive {
 }
 
 /**
- * Drives a fleet's `demandRps` through its gateways, each from when it listens: Poisson arrivals, open loop, conversations with a session id each.
- * On one machine all clusters and engines are near; the round trip of the network file between the cluster and the engine
- * that answered (`x-guidevane-engine`) is added to what was measured.
+ * Drives a fleet's `demandRps` through its gateways, each from when it listens: Poisson arrivals, open loop, conversations
+ * with a session id each. On one machine all clusters and engines are near; the round trip of the network file between
+ * the cluster and the engine that answered (`x-guidevane-engine`) is added to what was measured.
  */
 export function startDrive(options: DriveOptions): Drive {
   const { fleet, seed, streamPart = 0.5, clock = systemClock } = options;
@@ -57,13 +66,9 @@ export function startDrive(options: DriveOptions): Drive {
       const random = seededRandom(seed + tallies.length);
       const tally = new DriveTally(cluster, requestClass);
       tallies.push(tally);
-      const conversations = new Conversations(`${cluster}-${requestClass}`, spec.promptTokens, random);
+      const nextRequest = requestsOf(spec, cluster, streamPart, random);
       const send = async () => {
-        const { session, messages } = conversations.next();
-        const stream = random() < streamPart;
-        const tokens = Math.max(1, Math.round(spec.outputTokens));
-        const body = JSON.stringify({ model: spec.model, messages, max_tokens: tokens, stream });
-        const headers = { "x-session-id": session, "x-guidevane-class": requestClass };
+        const { headers, body, stream } = nextRequest();
         tally.sent();
         const driven = await client.post("/v1/chat/completions", headers, body, stream);
         tally.ended(driven, networkMs(fleet, place, driven));
@@ -106,6 +111,27 @@ export function startDrive(options: DriveOptions): Drive {
       cancel();
       closeAll();
     },
+  };
+}
+
+interface DriveRequest {
+  readonly headers: Record<string, string>;
+  readonly body: string;
+  readonly stream: boolean;
+}
+
+/** One request after another of a class's conversations. */
+function requestsOf(spec: ClassSpec, cluster: string, streamPart: number, random: Random): () => DriveRequest {
+  const conversations = new Conversations(`${cluster}-${spec.name}`, spec.promptTokens, random);
+  const tokens = Math.max(1, Math.round(spec.outputTokens));
+  return () => {
+    const { session, messages } = conversations.next();
+    const stream = random() < streamPart;
+    return {
+      headers: { "x-session-id": session, "x-guidevane-class": spec.name },
+      body: JSON.stringify({ model: spec.model, messages, max_tokens: tokens, stream }),
+      stream,
+    };
   };
 }
 

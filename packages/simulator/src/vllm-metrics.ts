@@ -5,7 +5,6 @@
 export class VllmMetrics {
   promptTokens = 0;
   generationTokens = 0;
-  preemptions = 0;
   readonly finished: { stop: number; length: number; abort: number } = { stop: 0, length: 0, abort: 0 };
   readonly ttftSeconds: Histogram = new Histogram(TTFT_BUCKETS);
   readonly tokenSeconds: Histogram = new Histogram(TOKEN_BUCKETS);
@@ -20,7 +19,8 @@ export class VllmMetrics {
     single("vllm:num_requests_running", "gauge", "Number of requests in model execution batches.", now.running);
     single("vllm:num_requests_waiting", "gauge", "Number of requests waiting to be processed.", now.waiting);
     single("vllm:kv_cache_usage_perc", "gauge", "KV-cache usage. 1 means 100 percent usage.", now.kvUsage);
-    single("vllm:num_preemptions_total", "counter", "Cumulative number of preemptions.", this.preemptions);
+    // An emulated request is never thrown out again, and a page without the series would be no vLLM's.
+    single("vllm:num_preemptions_total", "counter", "Cumulative number of preemptions.", 0);
     single("vllm:prompt_tokens_total", "counter", "Number of prefill tokens processed.", this.promptTokens);
     single("vllm:generation_tokens_total", "counter", "Number of generation tokens processed.", this.generationTokens);
     lines.push("# HELP vllm:request_success_total Count of finished requests.");
