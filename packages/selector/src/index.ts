@@ -31,6 +31,5 @@ export { type RequestNeeds, type RuledOut, ruledOut } from "./ruled-out.ts";
 export { type SlotLimits, SlotRegistry } from "./slots.ts";
 export { compileTable, type RoutingTable } from "./table.ts";
 export type { Columns } from "./table-columns.ts";
-export { TsRouter } from "./ts-router.ts";
 export { UNUSUAL_MAX_BYTES } from "./unusual.ts";
 export { xxh32 } from "./xxh32.ts";
