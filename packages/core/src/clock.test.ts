@@ -1,5 +1,29 @@
-import { describe, expect, it } from "vitest";
-import { ManualClock } from "./clock.ts";
+import { afterEach, beforeEach, describe, expect, it, vi } from "vitest";
+import { ManualClock, systemClock } from "./clock.ts";
+
+describe("the system clock", () => {
+  beforeEach(() => void vi.useFakeTimers());
+  afterEach(() => void vi.useRealTimers());
+
+  it("runs a task after a delay that is longer than the system's timers reach, and not before", () => {
+    const task = vi.fn();
+    const days50Ms = 50 * 86_400_000;
+    systemClock.after(days50Ms, task);
+    vi.advanceTimersByTime(days50Ms - 1);
+    expect(task).not.toHaveBeenCalled();
+    vi.advanceTimersByTime(1);
+    expect(task).toHaveBeenCalledTimes(1);
+  });
+
+  it("calls off a long delay in any of its parts", () => {
+    const task = vi.fn();
+    const cancel = systemClock.after(50 * 86_400_000, task);
+    vi.advanceTimersByTime(30 * 86_400_000);
+    cancel();
+    vi.advanceTimersByTime(60 * 86_400_000);
+    expect(task).not.toHaveBeenCalled();
+  });
+});
 
 describe("the manual clock", () => {
   it("moves only when told to, wall and monotonic time together", () => {

@@ -13,11 +13,19 @@ export const systemClock: Clock = {
   nowMs: () => performance.now(),
   wallMs: () => Date.now(),
   after(delayMs, task) {
-    const timer = setTimeout(task, delayMs);
-    timer.unref();
+    let timer: NodeJS.Timeout;
+    const wait = (leftMs: number): void => {
+      const partMs = Math.min(leftMs, TIMER_MAX_MS);
+      timer = setTimeout(() => (leftMs > partMs ? wait(leftMs - partMs) : task()), partMs);
+      timer.unref();
+    };
+    wait(delayMs);
     return () => clearTimeout(timer);
   },
 };
+
+/** Beyond it node waits one millisecond instead. */
+const TIMER_MAX_MS = 2 ** 31 - 1;
 
 /** A clock that moves only when told to: hours pass in a millisecond, and timers fire in order of their time. */
 export class ManualClock implements Clock {
