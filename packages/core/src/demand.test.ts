@@ -32,6 +32,8 @@ describe("a demand report", () => {
       "0.5",
     ],
     ["an endless window", { ...good, windowMs: Number.POSITIVE_INFINITY }, "windowMs", "Infinity"],
+    ["a window longer than a gateway's", { ...good, windowMs: 1e300 }, "windowMs", "1e+300"],
+    ["a window shorter than a gateway's", { ...good, windowMs: 1e-300 }, "windowMs", "1e-300"],
     ["a window of nothing", { ...good, windowMs: 0 }, "windowMs", "0"],
     [
       "a factor above 1",

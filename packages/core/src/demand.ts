@@ -10,7 +10,8 @@ export const demandReportSchema = z.strictObject({
   cluster: z.string().min(1),
   /** Rises by one each report of this gateway process. */
   seq: z.int().nonnegative(),
-  windowMs: z.number().positive().finite(),
+  /** About a second. A gateway whose machine slept sends one too long to say anything about now. */
+  windowMs: z.number().min(1).max(60_000),
   classes: z.record(
     z.string(),
     z.strictObject({
