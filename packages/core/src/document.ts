@@ -1,4 +1,4 @@
-import { isAlias, isCollection, isScalar, parseDocument, visit } from "yaml";
+import { isAlias, isCollection, isPair, isScalar, parseDocument, visit } from "yaml";
 import type { z } from "zod";
 import { GuidevaneError, type InputProblem, problem, showProblem } from "./errors.ts";
 
@@ -22,6 +22,9 @@ export function parseYaml(text: string, name: string, code: DocumentCode): unkno
     return problem("syntax", at, undefined, error.message.split("\n")[0] ?? "not YAML");
   });
   visit(document, (_key, node) => {
+    // As a key of an object it would not be one of its names, and would be passed over.
+    if (isPair(node) && isScalar(node.key) && node.key.value === "__proto__")
+      problems.push(problem("invalid_value", name, "__proto__", "is not read as a name"));
     if (isAlias(node)) problems.push(problem("syntax", name, `*${node.source}`, "aliases are not read"));
     else if ((isCollection(node) || isScalar(node)) && node.anchor !== undefined)
       problems.push(problem("syntax", name, `&${node.anchor}`, "anchors are not read"));

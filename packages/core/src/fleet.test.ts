@@ -176,6 +176,16 @@ describe("a bad fleet file is refused with one problem, naming path and value", 
       whole.replace("replicas: 4", "capacity: 12"),
       { code: "missing_unit", path: "engines.use1-a.capacity", value: "12" },
     ],
+    [
+      "a name that JavaScript has taken",
+      whole.replace("  usw2-a:", "  __proto__:"),
+      { code: "invalid_value", value: '"__proto__"', message: "is not read as a name" },
+    ],
+    [
+      "a capacity whose sum has no end",
+      whole.replace("capacityWps: 9", "capacityWps: 1.0e+308"),
+      { code: "invalid_value", path: "engines.usw2-a.capacityWps", value: "1e+308" },
+    ],
     ["an engine id given twice", whole.replace("  usw2-a:", "  use1-a:"), { code: "duplicate_id", value: '"use1-a"' }],
     [
       "a profile that is not there",
