@@ -28,6 +28,9 @@ export function explainFailure(error: unknown): { code: ExitCode; text: string }
     const { address, port } = error as { address?: string; port?: number };
     return { code: EXIT.failed, text: `${address ?? ""}:${port ?? ""} is in use by another program` };
   }
+  // What the system refused says itself what and where.
+  if (error instanceof Error && "syscall" in error && "code" in error)
+    return { code: EXIT.failed, text: error.message };
   // Not one of ours: the stack is what a report of it needs.
   return { code: EXIT.failed, text: error instanceof Error ? (error.stack ?? error.message) : String(error) };
 }

@@ -158,6 +158,28 @@ describe("the program", { timeout: 60_000 }, () => {
     expect(summary.warnings).toEqual([]);
   });
 
+  it.each([
+    ["control", "--store"],
+    ["gateway", "--state"],
+  ])("exits 1 and names the path when the folder of %s %s is a file, in one line", async (command, flag) => {
+    const file = join(folder, "not-a-folder");
+    await writeFile(file, "");
+    const rest =
+      command === "control" ? [] : ["--cluster", "a", "--listen", "127.0.0.1:0", "--control", "http://127.0.0.1:1"];
+    const { code, stderr } = await runProcess([
+      command,
+      "--fleet",
+      DEFAULT_FLEET,
+      "--admin",
+      "127.0.0.1:0",
+      flag,
+      file,
+      ...rest,
+    ]);
+    expect(code).toBe(1);
+    expect(stderr.trim().split("\n").at(-1)).toMatch(/^guidevane: E\w+: .*not-a-folder/);
+  });
+
   it("exits 1 and names the port when one of its ports is taken", async () => {
     const server = createServer();
     const port = await new Promise<number>((resolve) => {
@@ -165,7 +187,7 @@ describe("the program", { timeout: 60_000 }, () => {
     });
     // The first gateway's port, unless that leaves no room above it: then an engine's, far below.
     const base = port < 60_000 ? port : port - 200;
-    const { code, stderr } = await run(["up", "--port", String(base)]);
+    const { code, stderr } = await runProcess(["up", "--port", String(base)]);
     server.close();
     expect(stderr).toContain(String(port));
     expect(stderr).toContain("in use by another program");
@@ -177,7 +199,15 @@ describe("the program", { timeout: 60_000 }, () => {
     const port = await new Promise<number>((resolve) => {
       server.listen(0, "127.0.0.1", () => resolve((server.address() as { port: number }).port));
     });
-    const { code, stderr } = await run(["emulate", "--port", String(port), "--model", "m", "--profile", PROFILE]);
+    const { code, stderr } = await runProcess([
+      "emulate",
+      "--port",
+      String(port),
+      "--model",
+      "m",
+      "--profile",
+      PROFILE,
+    ]);
     server.close();
     expect(stderr).toContain(`127.0.0.1:${port} is in use by another program`);
     expect(code).toBe(1);
