@@ -7,7 +7,10 @@
  */
 export interface Router {
   readonly kind: "native" | "ts";
-  /** Fills `out` with what `OUT` names. Never allocates, throws or waits; may be called again with engines tried. */
+  /**
+   * Fills `out` with what `OUT` names; may be called again with engines tried. Never throws or waits, and allocates only
+   * for a body so unusual that `JSON.parse` must decide it.
+   */
   route(head: HeadFacts, body: Uint8Array, out: Uint32Array): RouteStatus;
 }
 
@@ -35,6 +38,7 @@ export const HEAD = {
    * is 1 + the number of its residencies, and no engine serves it.
    */
   residency: 4,
+  /** Seconds of the process's clock. Reserved for remembering moves: no router reads it yet. */
   nowS: 5,
   triedCount: 6,
   /** State slots of the engines tried, `TRIED_MAX` places. */
@@ -106,7 +110,7 @@ export type RouteStatus = (typeof ROUTE_STATUS)[keyof typeof ROUTE_STATUS];
 
 export const PATH = { chat: 0, completions: 1, embeddings: 2 } as const;
 
-/** Why this engine, `x-guidevane-reason`. */
+/** Why this engine, `x-guidevane-reason`. `followed` and `probe` are reserved: no router gives them yet. */
 export const REASONS = [
   "home",
   "second",
@@ -123,7 +127,10 @@ export const REASONS = [
 ] as const;
 export type Reason = (typeof REASONS)[number];
 
-/** What the key came from, `x-guidevane-key-source`. */
+/**
+ * What the key came from, `x-guidevane-key-source`. `previous_response_id` and `user` are reserved: no router gives them
+ * yet.
+ */
 export const KEY_SOURCES = [
   "header",
   "prompt_cache_key",
