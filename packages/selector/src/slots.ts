@@ -1,7 +1,7 @@
 import { GuidevaneError } from "@guidevane/core";
 import { type SharedState, STATE_HEALTHY } from "./router.ts";
 
-/** How many engines and cells a process can hold at once: snapshots in use, and those that streams still run on. */
+/** How many engines and cells a process can hold at once: of the snapshot in use, and of those that streams still run on. */
 export interface SlotLimits {
   /** Default 4,096. */
   readonly engines?: number;
@@ -11,7 +11,7 @@ export interface SlotLimits {
 
 /**
  * Gives each engine id a state slot and each cell an in-flight row, and the memory that they index. A slot is given to
- * another engine only once nobody holds it: neither a table nor a stream. One per process.
+ * another engine only once no table holds it; a stream keeps the table that it was routed by. One per process.
  */
 export class SlotRegistry {
   /** Handed to every router of the process. New slots start healthy, with no streams. */
@@ -44,11 +44,6 @@ export class SlotRegistry {
     return slot;
   }
 
-  /** Holds a slot once more, for a stream that outlives its table. */
-  holdEngineSlot(slot: number): void {
-    this.#engines.holdAgain(slot);
-  }
-
   releaseEngine(slot: number): void {
     this.#engines.release(slot);
   }
@@ -65,10 +60,6 @@ export class SlotRegistry {
       for (let at = slot * stride; at < (slot + 1) * stride; at++) Atomics.store(this.state.inFlight, at, 0);
     }
     return slot;
-  }
-
-  holdCellRow(row: number): void {
-    this.#cells.holdAgain(row);
   }
 
   releaseCell(row: number): void {
@@ -113,11 +104,6 @@ class Holds {
     this.#names[slot] = name;
     this.#counts[slot] = 1;
     return { slot, fresh: true };
-  }
-
-  holdAgain(slot: number): void {
-    this.#idle.delete(slot);
-    this.#counts[slot]!++;
   }
 
   release(slot: number): void {
