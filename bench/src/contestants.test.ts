@@ -3,7 +3,7 @@ import { groups } from "./groups.ts";
 
 describe.each(groups)("the contestants of $name", (group) => {
   it("give the right answer, each the same, under names of their own", async () => {
-    const { cases, truths, close } = await group.open();
+    const { cases, truths, close } = await group.open("short");
     try {
       expect(cases.length).toBeGreaterThan(0);
       expect(new Set(cases.map(({ name }) => name)).size).toBe(cases.length);

@@ -7,9 +7,11 @@ export interface Effort {
   readonly rounds: number;
   readonly caseMs: number;
   readonly warmupMs: number;
+  /** Calls of a case in a round, at least. */
+  readonly leastRuns: number;
 }
 
-export const usualEffort: Effort = { rounds: 5, caseMs: 200, warmupMs: 50 };
+export const usualEffort: Effort = { rounds: 5, caseMs: 200, warmupMs: 50, leastRuns: 8 };
 
 /**
  * Times cases in rounds. The result of a case is the median of its rounds' medians, its spread the largest distance of a
@@ -33,7 +35,13 @@ export async function measure(
 }
 
 async function medianNs(each: BenchCase, effort: Effort): Promise<number> {
-  const bench = new Bench({ time: effort.caseMs, warmupTime: effort.warmupMs, iterations: 8, warmupIterations: 2 });
+  const leastRuns = each.leastRuns ?? effort.leastRuns;
+  const bench = new Bench({
+    time: effort.caseMs,
+    warmupTime: effort.warmupMs,
+    iterations: leastRuns,
+    warmupIterations: Math.min(2, leastRuns - 1),
+  });
   bench.add(each.name, () => each.run());
   const [task] = await bench.run();
   const result = task?.result;

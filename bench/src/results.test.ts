@@ -97,7 +97,7 @@ describe("a measurement", () => {
       },
       answer: () => 0,
     };
-    const found = await measure([each], { rounds: 3, caseMs: 5, warmupMs: 1 });
+    const found = await measure([each], { rounds: 3, caseMs: 5, warmupMs: 1, leastRuns: 8 });
     const { medianNs, rounds } = found.get("spin")!;
     expect(rounds).toBe(3);
     expect(calls).toBeGreaterThanOrEqual(3 * 10);
@@ -115,7 +115,7 @@ describe("a measurement", () => {
       },
       answer: () => 0,
     };
-    await expect(measure([failing], { rounds: 1, caseMs: 1, warmupMs: 1 })).rejects.toThrow(/bad: /);
+    await expect(measure([failing], { rounds: 1, caseMs: 1, warmupMs: 1, leastRuns: 8 })).rejects.toThrow(/bad: /);
   });
 
   it("takes the middle, or the mean of the two middles", () => {

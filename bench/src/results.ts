@@ -16,6 +16,10 @@ export interface Results {
   readonly commit: string;
   readonly machine: Machine;
   readonly cases: Readonly<Record<string, CaseResult>>;
+  /** Case ÷ case. */
+  readonly ratios?: Readonly<Record<string, number>>;
+  /** What is no time, in the unit that ends its name. */
+  readonly figures?: Readonly<Record<string, number>>;
   /** What could not be timed. */
   readonly missing: readonly string[];
 }
