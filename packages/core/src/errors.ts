@@ -36,6 +36,7 @@ export class GuidevaneError extends Error {
   }
 }
 
+/** What kind of fault a piece of input has. A code never changes its meaning. */
 export type InputProblemCode =
   | "syntax"
   | "unknown_key"
@@ -54,11 +55,12 @@ export interface InputProblem {
   readonly code: InputProblemCode;
   /** Dotted path into the document, such as `engines.use1-a.capacityWps`. */
   readonly path: string;
-  /** The value found there, as JSON; `undefined` where nothing was. */
+  /** The value found there, as JSON cut to 80 characters; `undefined` where nothing was. */
   readonly value: string | undefined;
   readonly message: string;
 }
 
+/** An `InputProblem` with its value as JSON, cut to 80 characters. */
 export function problem(code: InputProblemCode, path: string, value: unknown, message: string): InputProblem {
   return { code, path, value: showValue(value), message };
 }

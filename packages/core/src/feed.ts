@@ -21,6 +21,8 @@ export const feedEventSchemas = {
 } as const;
 
 export type FeedEventName = keyof typeof feedEventSchemas;
+
+/** One event, by its name. */
 export type FeedEvent = {
   [Name in FeedEventName]: { readonly event: Name; readonly data: z.infer<(typeof feedEventSchemas)[Name]> };
 }[FeedEventName];

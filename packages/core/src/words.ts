@@ -5,12 +5,15 @@ export type EngineKind = (typeof ENGINE_KINDS)[number];
 /** Kinds that the fleet file reserves; naming one is "not supported yet", not "unknown". */
 export const LATER_ENGINE_KINDS = ["sglang", "tgi", "trtllm", "triton", "llamacpp", "pool"] as const;
 
+/** What an engine may be able to do and a class may need. */
 export const CAPABILITIES = ["tools", "vision", "audio", "json_schema", "reasoning", "embeddings", "rerank"] as const;
 export type Capability = (typeof CAPABILITIES)[number];
 
+/** What an operator or the fleet file says of an engine. `draining`: running answers finish, nothing new; `out`: not used. */
 export const ADMIN_STATES = ["active", "draining", "out"] as const;
 export type AdminState = (typeof ADMIN_STATES)[number];
 
+/** How an engine stands: the first four by what was observed, the last two by an operator's word. */
 export const HEALTH_STATES = ["ready", "unknown", "not-ready", "dead", "draining", "out"] as const;
 export type HealthState = (typeof HEALTH_STATES)[number];
 
@@ -29,7 +32,9 @@ export interface Signal {
   readonly ageMs: number | null;
 }
 
-/** The signals of one engine, by name. */
+/** `running`, `waiting`: requests; `kvUsage`: 0..1 of the cache; `readyReplicas`: of those that stand behind the engine. */
 export const SIGNAL_NAMES = ["running", "waiting", "kvUsage", "readyReplicas"] as const;
 export type SignalName = (typeof SIGNAL_NAMES)[number];
+
+/** The signals of one engine, by name. */
 export type EngineSignals = Readonly<Record<SignalName, Signal>>;
