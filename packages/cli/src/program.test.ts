@@ -67,9 +67,9 @@ describe("the program", { timeout: 60_000 }, () => {
   it("shows its commands, and none that is not there yet", async () => {
     const { code, stdout } = await run(["--help"]);
     expect(code).toBe(0);
-    for (const command of ["up", "control", "gateway", "emulate", "drive", "fleet", "solve"])
+    for (const command of ["up", "control", "gateway", "emulate", "drive", "fleet", "solve", "explain"])
       expect(stdout).toMatch(new RegExp(`^  ${command}\\b`, "m"));
-    expect(stdout).not.toMatch(/^ {2}(explain|diff|what-if|why|profile|simulate|doctor)\b/m);
+    expect(stdout).not.toMatch(/^ {2}(diff|what-if|why|profile|simulate|doctor)\b/m);
   });
 
   it.each([

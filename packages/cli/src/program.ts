@@ -2,6 +2,7 @@ import { Command, CommanderError } from "commander";
 import { addControl } from "./command-control.ts";
 import { addDrive } from "./command-drive.ts";
 import { addEmulate } from "./command-emulate.ts";
+import { addExplain } from "./command-explain.ts";
 import { addFleet } from "./command-fleet.ts";
 import { addGateway } from "./command-gateway.ts";
 import { addSolve } from "./command-solve.ts";
@@ -53,6 +54,7 @@ function createProgram(output: Output, end: (code: ExitCode) => void): Command {
   addDrive(program);
   addFleet(program);
   addSolve(program, end);
+  addExplain(program);
   program.addHelpText(
     "after",
     "\nExit codes: 0 done, 1 failed, 2 bad usage or bad input, 3 deadline, 4 invalid problem.\nEnvironment: LOG_LEVEL (default info), NO_COLOR, GUIDEVANE_ADMIN_TOKEN.",

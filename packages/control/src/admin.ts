@@ -1,5 +1,6 @@
 import { createServer, type IncomingMessage, type Server, type ServerResponse } from "node:http";
 import { GuidevaneError, parseDemandReport, problem, showProblem } from "@guidevane/core";
+import { serveExplain } from "./admin-explain.ts";
 import { admit, type Guard } from "./admin-guard.ts";
 import { AdminError, readJson, sendError, sendJson } from "./admin-http.ts";
 import { operatorAnswer, readOn, takeFreeze, takePin, takeRollback } from "./admin-operator.ts";
@@ -52,6 +53,9 @@ async function answer(
     case "/v1/clusters":
       only(request, "GET");
       return sendJson(response, 200, clusterAnswers(control));
+    case "/v1/explain":
+      only(request, "GET");
+      return serveExplain(control, url, response);
     case "/v1/operator":
       only(request, "GET");
       return sendJson(response, 200, operatorAnswer(control));

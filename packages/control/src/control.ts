@@ -12,6 +12,7 @@ import {
 } from "@guidevane/core";
 import type { Gate, PlanWarm } from "@guidevane/optimizer";
 import { DemandLevels } from "@guidevane/signals";
+import type { Analyst } from "./analyst.ts";
 import { Collector } from "./collect.ts";
 import type { Prober } from "./engine-probe.ts";
 import { adminStateOf, type EngineState, engineStates } from "./engine-state.ts";
@@ -28,6 +29,7 @@ export interface ControlParts {
   readonly fleet: Fleet;
   readonly store: Store;
   readonly solver: Solver;
+  readonly analyst: Analyst;
   readonly prober: Prober;
   readonly clock: Clock;
   readonly random: Random;
@@ -43,6 +45,7 @@ const SIGNALS_FEED_MS = 2000;
 export class Control {
   readonly store: Store;
   readonly solver: Solver;
+  readonly analyst: Analyst;
   readonly clock: Clock;
   readonly advise: boolean;
   readonly operator: Operator;
@@ -77,6 +80,7 @@ export class Control {
     this.operator = new Operator(parts.store);
     this.store = parts.store;
     this.solver = parts.solver;
+    this.analyst = parts.analyst;
     this.clock = parts.clock;
     this.#prober = parts.prober;
     this.logger = parts.logger;
@@ -117,7 +121,7 @@ export class Control {
     this.#cancelSignals();
     this.#collector.stop();
     this.feed.close();
-    await Promise.all([this.solver.close(), this.#prober.close()]);
+    await Promise.all([this.solver.close(), this.analyst.close(), this.#prober.close()]);
     await this.#loop.stop();
     await this.operator.settled();
   }

@@ -1,7 +1,9 @@
 import { createHash } from "node:crypto";
 import { promisify } from "node:util";
 import { gzip } from "node:zlib";
-import { decodeRing, type Publication, type SnapshotCell, type StoredPublication, snapshotTag } from "@guidevane/core";
+import { decodeRing, type SnapshotCell, type StoredPublication, snapshotTag } from "@guidevane/core";
+
+export { keysMoved } from "@guidevane/optimizer";
 
 const zip = promisify(gzip);
 
@@ -78,26 +80,4 @@ function cellShares(cell: SnapshotCell): number[] {
   const slots = cell.engines.map(() => 0);
   for (const owner of owners) slots[owner]! += 1;
   return slots.map((count) => count / owners.length);
-}
-
-/** Fraction of all requests whose key changed its home between two publications; null where nothing can be compared. */
-export function keysMoved(before: Publication, after: Publication): number | null {
-  let demandRps = 0;
-  let movedRps = 0;
-  for (const [cluster, { cells }] of after.clusters) {
-    for (const cell of cells) {
-      const old = before.clusters.get(cluster)?.cells.find((each) => each.class === cell.class);
-      if (old === undefined) continue;
-      const was = decodeRing(old);
-      const is = decodeRing(cell);
-      if (was.length !== is.length || is.length === 0) continue;
-      let moved = 0;
-      for (let slot = 0; slot < is.length; slot++) {
-        if (old.engines[was[slot]!] !== cell.engines[is[slot]!]) moved++;
-      }
-      demandRps += cell.demandRps;
-      movedRps += (cell.demandRps * moved) / is.length;
-    }
-  }
-  return demandRps > 0 ? movedRps / demandRps : null;
 }

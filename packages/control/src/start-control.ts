@@ -4,6 +4,7 @@ import { type Clock, type Fleet, GuidevaneError, type Random, type Store, system
 import { DASHBOARD_CSP, DASHBOARD_HTML } from "@guidevane/dashboard";
 import { createAdminServer } from "./admin.ts";
 import { createGuard } from "./admin-guard.ts";
+import { type Analyst, createAnalyst } from "./analyst.ts";
 import { Control } from "./control.ts";
 import { createProber } from "./engine-probe.ts";
 import type { ControlLogger } from "./log.ts";
@@ -25,6 +26,8 @@ export interface ControlOptions {
   readonly random?: Random;
   /** Where solves and verifications run; by default a worker thread. Closed by `stop`. */
   readonly solver?: Solver;
+  /** Where questions about plans are answered; by default another worker thread. Closed by `stop`. */
+  readonly analyst?: Analyst;
   /** Solve and explain, publish nothing. Default false. */
   readonly advise?: boolean;
 }
@@ -52,6 +55,7 @@ export async function startControl(options: ControlOptions): Promise<RunningCont
     fleet: options.fleet,
     store: options.store,
     solver: options.solver ?? createSolverPool(clock),
+    analyst: options.analyst ?? createAnalyst(clock),
     prober: createProber(PROBE_MS),
     clock,
     random: options.random ?? Math.random,

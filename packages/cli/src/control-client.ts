@@ -1,0 +1,60 @@
+import { GuidevaneError } from "@guidevane/core";
+import { badUsage, CommandFailure } from "./exit-code.ts";
+
+/** The control plane of a `guidevane up` on its default ports. */
+export const DEFAULT_CONTROL = "http://127.0.0.1:8170";
+
+/** Asks a control plane's admin API. */
+export interface ControlClient {
+  /**
+   * @throws GuidevaneError `bad_usage` with the control plane's words where it refuses what was asked; CommandFailure
+   *   where it can't be reached or fails
+   */
+  get(path: string, query?: Readonly<Record<string, string | undefined>>): Promise<unknown>;
+  post(path: string, body: unknown): Promise<unknown>;
+}
+
+export function controlClient(base: string, env: NodeJS.ProcessEnv): ControlClient {
+  const url = URL.canParse(base) ? new URL(base) : null;
+  if (url === null || !/^https?:$/.test(url.protocol)) badUsage("--control", base, "must be an http or https URL");
+  const token = env.GUIDEVANE_ADMIN_TOKEN;
+  const headers = token === undefined || token === "" ? {} : { authorization: `Bearer ${token}` };
+
+  async function ask(path: string, init: RequestInit): Promise<unknown> {
+    let reply: Response;
+    let text: string;
+    try {
+      reply = await fetch(`${base.replace(/\/+$/, "")}${path}`, { ...init, headers: { ...headers, ...init.headers } });
+      text = await reply.text();
+    } catch (error) {
+      throw new CommandFailure(`no control plane answers at ${base}: ${reasonOf(error)} (name one with --control URL)`);
+    }
+    let body: unknown;
+    try {
+      body = JSON.parse(text);
+    } catch {
+      throw new CommandFailure(`${base} answers HTTP ${reply.status} and no JSON: it is no control plane`);
+    }
+    if (reply.ok) return body;
+    const message = (body as { error?: { message?: string } }).error?.message ?? `HTTP ${reply.status}`;
+    if (reply.status === 400 || reply.status === 404) throw new GuidevaneError("bad_usage", message);
+    throw new CommandFailure(`${base}: ${message}`);
+  }
+
+  return {
+    get(path, query = {}) {
+      const given = Object.entries(query).filter((entry): entry is [string, string] => entry[1] !== undefined);
+      const search = new URLSearchParams(given).toString();
+      return ask(search === "" ? path : `${path}?${search}`, {});
+    },
+    post: (path, body) =>
+      ask(path, { method: "POST", body: JSON.stringify(body), headers: { "content-type": "application/json" } }),
+  };
+}
+
+/** Why a fetch failed: the socket's reason is in the cause. */
+function reasonOf(error: unknown): string {
+  const cause = error instanceof Error ? error.cause : undefined;
+  if (cause instanceof Error && "code" in cause) return String(cause.code);
+  return error instanceof Error ? error.message : String(error);
+}
