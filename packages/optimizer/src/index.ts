@@ -10,6 +10,7 @@ export {
   type LeftOut,
   type ProblemIndex,
 } from "./build-problem.ts";
+export { type Diff, diff, type ExplainedMove, INPUT_KINDS, type InputKind } from "./diff.ts";
 export {
   type Addends,
   BINDING,
@@ -20,6 +21,7 @@ export {
   type Range,
 } from "./explain.ts";
 export type { Gate } from "./gate.ts";
+export { keysMoved } from "./keys-moved.ts";
 export { meanLatency, type NearestOnly, nearestOnly, type OverCapacity } from "./nearest.ts";
 export { type PlanOptions, plan } from "./plan.ts";
 export {
@@ -53,3 +55,13 @@ export { type LpBudget, solveLp } from "./solve-lp.ts";
 export { loadProblem, type StoredProblem, storeProblem } from "./stored-problem.ts";
 export { verifyPublication } from "./verify.ts";
 export { type SolutionCheck, verifySolution } from "./verify-solution.ts";
+export {
+  applyChange,
+  type Change,
+  type EngineMove,
+  type FleetFigures,
+  type Move,
+  type WeightMove,
+  type WhatIf,
+  whatIf,
+} from "./what-if.ts";
