@@ -186,7 +186,9 @@ class Attempt implements EngineEvents {
     const { response, answerHeaders, onCommit } = this.#options;
     this.#phase = "passing";
     const isEventStream = /^text\/event-stream\b/i.test(headerOf(headers, "content-type") ?? "");
-    if (isEventStream && status === 200) this.#tail = new StreamTail();
+    // In a compressed stream nothing can be seen, and nothing can be added to it.
+    const plain = /^(identity)?$/i.test(headerOf(headers, "content-encoding") ?? "");
+    if (isEventStream && plain && status === 200) this.#tail = new StreamTail();
     this.#hasLength = headerOf(headers, "content-length") !== undefined;
     this.#endsByClose = !this.#hasLength && headerOf(headers, "transfer-encoding") === undefined;
     response.sendDate = false;
@@ -233,6 +235,7 @@ class Attempt implements EngineEvents {
   #armStall(): void {
     const { clock, response, socket } = this.#options;
     this.#stopStall = clock.after(CLIENT_STALL_MS, () => {
+      if (response.writableFinished || response.destroyed) return;
       // In a pipeline it may be waiting for the answers before it.
       if (response.socket === null) this.#armStall();
       else socket.destroy();
@@ -317,10 +320,11 @@ class Attempt implements EngineEvents {
     this.#phase = "over";
     this.#stopTimer();
     this.#stopTotal();
-    this.#stopStall();
     const { response, socket } = this.#options;
     socket.off("close", this.#onClientGone);
     response.off("drain", this.#onDrain);
+    // The rest of a whole answer may still wait for its client.
+    if (this.#paused) response.once("drain", this.#stopStall);
     if (result.kind === "retry" && result.held === null) this.#call?.abort();
     this.#resolve(result);
   }

@@ -233,6 +233,24 @@ describe("forwarding", () => {
     }
   });
 
+  it("takes no compressed stream for one without its end", async () => {
+    const bytes = gzipSync('data: {"choices":[]}\n\ndata: [DONE]\n\n');
+    const engine = await setup.engine(({ socket }) =>
+      socket.write(
+        Buffer.concat([
+          Buffer.from(STREAM_HEAD.replace("\r\n\r\n", "\r\ncontent-encoding: gzip\r\n\r\n")),
+          chunked(bytes),
+          Buffer.from(LAST_CHUNK),
+        ]),
+      ),
+    );
+    const gateway = await setup.before({ a: engine });
+    const client = await setup.client(gateway);
+    client.post(CHAT, STREAM_BODY, { "accept-encoding": "gzip" });
+    expect((await client.answer()).body.equals(bytes)).toBe(true);
+    expect(await metric(gateway, 'guidevane_requests_total{class="m",outcome="success"}')).toBe(1);
+  });
+
   it("doesn't send a client around the gateway where an engine redirects it", async () => {
     const moved = (to: string) => jsonAnswer("{}", 307, `location: ${to}\r\nalt-svc: h2=":8000"\r\n`);
     const engine = await setup.engine(({ socket, body }) =>
