@@ -225,6 +225,16 @@ describe("a bad head", () => {
     expect(client.received.toString()).toMatch(/data: 1\n\n\r\n$/);
   });
 
+  it("behind a request whose answer is still to come is not answered in its place", async () => {
+    const engine = await setup.engine();
+    const client = await setup.client(await setup.before({ a: engine }));
+    client.post(CHAT, PLAIN_BODY);
+    await engine.next();
+    client.send("hello\r\n\r\n");
+    await client.closed;
+    expect(client.received.length).toBe(0);
+  });
+
   it("that wants to upgrade is refused", async () => {
     const { engine, client } = await start();
     client.send(

@@ -40,7 +40,7 @@ export function createFront(
     const { socket } = request;
     const answers = unfinished.get(socket) ?? new Set();
     // An answer before it in the pipeline closes the connection, so nobody would hear of this one.
-    if (closing.has(socket) || [...answers].some((each) => each.headersSent && !each.shouldKeepAlive)) {
+    if (closing.has(socket)) {
       request.resume();
       return;
     }
@@ -50,6 +50,7 @@ export function createFront(
       if (!response.shouldKeepAlive) closing.add(socket);
     });
     onRequest(request, response);
+    if (response.headersSent && !response.shouldKeepAlive) closing.add(socket);
   };
   // The bytes are limited; node would drop headers beyond a count without a word.
   server.maxHeadersCount = 0;
@@ -73,8 +74,9 @@ export function createFront(
     });
   });
   server.on("clientError", (error: NodeJS.ErrnoException, socket: Duplex) => {
-    // Into an answer that has begun nothing else can be written.
-    const begun = [...(unfinished.get(socket) ?? [])].some(({ headersSent }) => headersSent);
+    // Into an answer that has begun nothing else can be written, nor in the place of one that is still to come: who waits
+    // for that one would take this refusal for it.
+    const begun = [...(unfinished.get(socket) ?? [])].some(({ headersSent, req }) => headersSent || req.complete);
     if (error.code === "ECONNRESET" || !socket.writable) {
       socket.destroy();
       return;
