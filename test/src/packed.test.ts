@@ -35,7 +35,9 @@ afterAll(() => rmSync(folder, { recursive: true, force: true }));
 describe.each(packages)("the packed $name", ({ name, manifest }) => {
   it("has compiled code and types, and no source, test or build state", () => {
     const files = packed[manifest.name] ?? [];
-    expect(files).toEqual(expect.arrayContaining(["package.json", "dist/index.js", "dist/index.d.ts"]));
+    expect(files).toEqual(
+      expect.arrayContaining(["package.json", "LICENSE", "README.md", "dist/index.js", "dist/index.d.ts"]),
+    );
     expect(
       files.filter((file) => /^src\/|\.test\.|\.fixture\.|\/testing\/|tsbuildinfo|(?<!\.d)\.ts$/.test(file)),
     ).toEqual([]);

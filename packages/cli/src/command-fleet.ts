@@ -1,12 +1,16 @@
+import { fleetJsonSchema } from "@guidevane/core";
 import type { Command } from "commander";
 import { type FleetSummary, summariseFleet, type WorkRatio } from "./fleet-summary.ts";
 import { readFleet } from "./read-fleet.ts";
 import { showTable } from "./table.ts";
 
 export function addFleet(program: Command): void {
-  program
-    .command("fleet")
-    .description("look at a fleet file")
+  const fleet = program.command("fleet").description("look at a fleet file");
+  fleet
+    .command("schema")
+    .description("print the fleet file's JSON Schema, for editors")
+    .action(() => program.configureOutput().writeOut?.(`${JSON.stringify(fleetJsonSchema(), null, 2)}\n`));
+  fleet
     .command("check")
     .description("check a fleet file and the files it names, and show what was understood")
     .argument("<file>", "fleet file")

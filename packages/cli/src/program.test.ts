@@ -67,9 +67,20 @@ describe("the program", { timeout: 60_000 }, () => {
   it("shows its commands, and none that is not there yet", async () => {
     const { code, stdout } = await run(["--help"]);
     expect(code).toBe(0);
-    for (const command of ["up", "control", "gateway", "emulate", "drive", "fleet", "solve", "explain"])
+    for (const command of [
+      "up",
+      "control",
+      "gateway",
+      "emulate",
+      "drive",
+      "fleet",
+      "solve",
+      "explain",
+      "diff",
+      "what-if",
+    ])
       expect(stdout).toMatch(new RegExp(`^  ${command}\\b`, "m"));
-    expect(stdout).not.toMatch(/^ {2}(diff|what-if|why|profile|simulate|doctor)\b/m);
+    expect(stdout).not.toMatch(/^ {2}(why|profile|simulate|doctor)\b/m);
   });
 
   it.each([
@@ -109,6 +120,12 @@ describe("the program", { timeout: 60_000 }, () => {
     const { code, stderr } = await run(args);
     expect(stderr).toContain(text);
     expect(code).toBe(2);
+  });
+
+  it("prints the JSON Schema of the fleet file", async () => {
+    const { code, stdout } = await runProcess(["fleet", "schema"]);
+    expect(code).toBe(0);
+    expect(JSON.parse(stdout)).toMatchObject({ type: "object", required: ["clusters"], additionalProperties: false });
   });
 
   it("names each fault of a fleet file on one line, with path and value", async () => {
