@@ -1,5 +1,6 @@
 import { Command, CommanderError } from "commander";
 import { addControl } from "./command-control.ts";
+import { addDiff } from "./command-diff.ts";
 import { addDrive } from "./command-drive.ts";
 import { addEmulate } from "./command-emulate.ts";
 import { addExplain } from "./command-explain.ts";
@@ -7,6 +8,7 @@ import { addFleet } from "./command-fleet.ts";
 import { addGateway } from "./command-gateway.ts";
 import { addSolve } from "./command-solve.ts";
 import { addUp } from "./command-up.ts";
+import { addWhatIf } from "./command-what-if.ts";
 import { EXIT, type ExitCode, explainFailure } from "./exit-code.ts";
 import { VERSION } from "./version.ts";
 
@@ -55,6 +57,8 @@ function createProgram(output: Output, end: (code: ExitCode) => void): Command {
   addFleet(program);
   addSolve(program, end);
   addExplain(program);
+  addDiff(program);
+  addWhatIf(program);
   program.addHelpText(
     "after",
     "\nExit codes: 0 done, 1 failed, 2 bad usage or bad input, 3 deadline, 4 invalid problem.\nEnvironment: LOG_LEVEL (default info), NO_COLOR, GUIDEVANE_ADMIN_TOKEN.",

@@ -1,10 +1,10 @@
-import type { Explanation } from "@guidevane/optimizer";
+import type { Diff, Explanation, WhatIf } from "@guidevane/optimizer";
 import { afterAll, beforeAll, describe, expect, it } from "vitest";
 import type { OperatorAnswer } from "./admin-operator.ts";
 import type { PlanFigures } from "./cluster-figures.ts";
 import { type RunningControl, startControl } from "./start-control.ts";
 import { testFleet } from "./testing/fleet.ts";
-import { errorOf } from "./testing/harness.ts";
+import { errorOf, post } from "./testing/harness.ts";
 import { serve, type TestServer } from "./testing/http.ts";
 import { MemoryStore, TestLogger } from "./testing/parts.ts";
 
@@ -66,5 +66,39 @@ describe("GET /v1/explain", { timeout: 60_000 }, () => {
   ])("refuses %s", async (_, query, status, says) => {
     const error = await errorOf(await get(`/v1/explain?${query}`));
     expect([error.status, error.message]).toEqual([status, expect.stringContaining(says)]);
+  });
+});
+
+describe("POST /v1/what-if and GET /v1/diff", { timeout: 60_000 }, () => {
+  it("plan in another thread, so that the loop goes on, and publish nothing", async () => {
+    const reply = await post(`${control.adminUrl}/v1/what-if`, { changes: [{ kind: "drain", engine: "e2" }] });
+    const answer = (await reply.json()) as WhatIf;
+    expect(answer.status).toBe("solved");
+    const e2 = answer.engines.find(({ engine }) => engine === "e2")!;
+    expect([e2.capacityWps.before, e2.capacityWps.after]).toEqual([120, 0]);
+    const diff = (await (await get("/v1/diff?from=1&to=1")).json()) as Diff;
+    expect(diff).toMatchObject({ from: 1, to: 1, weights: [] });
+    expect(((await (await get("/v1/operator")).json()) as OperatorAnswer).version).toBe(1);
+  });
+
+  it.each([
+    ["no changes", { changes: [] }, "changes: "],
+    ["an unknown kind", { changes: [{ kind: "flood" }] }, "changes.0.kind: "],
+    ["a factor below 0", { changes: [{ kind: "demand", factor: -1 }] }, "changes.0.factor: "],
+    ["an unknown key", { changes: [{ kind: "drain", engine: "e1", now: true }] }, "changes.0: "],
+    [
+      "a new engine like none",
+      { changes: [{ kind: "new-engine", engine: "e3", like: "e9" }] },
+      'changes.0.like: is not an engine of the fleet file (got "e9")',
+    ],
+  ])("refuse %s, naming the field", async (_, body, says) => {
+    const error = await errorOf(await post(`${control.adminUrl}/v1/what-if`, body));
+    expect([error.status, error.code]).toEqual([400, "bad_what_if"]);
+    expect(error.message).toContain(says);
+  });
+
+  it("refuse a diff that does not name two versions", async () => {
+    const error = await errorOf(await get("/v1/diff?from=1"));
+    expect([error.status, error.message]).toEqual([400, "the query must name two versions: ?from=V1&to=V2"]);
   });
 });

@@ -1,5 +1,6 @@
 import { createServer, type IncomingMessage, type Server, type ServerResponse } from "node:http";
 import { GuidevaneError, parseDemandReport, problem, showProblem } from "@guidevane/core";
+import { serveDiff, serveWhatIf } from "./admin-analysis.ts";
 import { serveExplain } from "./admin-explain.ts";
 import { admit, type Guard } from "./admin-guard.ts";
 import { AdminError, readJson, sendError, sendJson } from "./admin-http.ts";
@@ -56,6 +57,12 @@ async function answer(
     case "/v1/explain":
       only(request, "GET");
       return serveExplain(control, url, response);
+    case "/v1/diff":
+      only(request, "GET");
+      return serveDiff(control, url, response);
+    case "/v1/what-if":
+      only(request, "POST");
+      return serveWhatIf(control, request, response);
     case "/v1/operator":
       only(request, "GET");
       return sendJson(response, 200, operatorAnswer(control));

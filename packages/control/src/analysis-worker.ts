@@ -1,5 +1,5 @@
 import { GuidevaneError } from "@guidevane/core";
-import { explain } from "@guidevane/optimizer";
+import { diff, explain, whatIf } from "@guidevane/optimizer";
 import type { AnalysisReply, AnalysisTask } from "./analyst.ts";
 
 /** Runs in the analyst's worker thread. */
@@ -19,5 +19,9 @@ function answer(task: AnalysisTask): unknown {
       return null;
     case "explain":
       return explain(task.publication, task.cell.cluster, task.cell.class, task.engine);
+    case "diff":
+      return diff(task.from, task.to);
+    case "what-if":
+      return whatIf(task.inputs, task.changes, task.previous, { deadlineMs: task.deadlineMs });
   }
 }

@@ -1,5 +1,5 @@
-import type { Clock, Publication } from "@guidevane/core";
-import type { Explanation } from "@guidevane/optimizer";
+import type { Clock, Publication, StoredPublication } from "@guidevane/core";
+import type { Change, Diff, Explanation, PlanInputs, WhatIf } from "@guidevane/optimizer";
 import { createWorkerPool, type Failure, type LoadTask } from "./worker-pool.ts";
 
 /** How a question came back: `refused` where it names what is not there. */
@@ -11,6 +11,10 @@ export type Analysis<Answer> =
 /** Answers questions about plans in a thread of its own, beside the loop that makes them. Nothing of it is published. */
 export interface Analyst {
   explain(publication: Publication, cell: CellName, engine?: string): Promise<Analysis<Explanation>>;
+  /** What changed from one publication to the other, and how much of each weight's move each change explains. */
+  diff(from: StoredPublication, to: StoredPublication): Promise<Analysis<Diff>>;
+  /** The plan of these inputs, and that of the changed ones. */
+  whatIf(inputs: PlanInputs, changes: readonly Change[], previous: StoredPublication | null): Promise<Analysis<WhatIf>>;
   close(): Promise<void>;
 }
 
@@ -22,7 +26,16 @@ export interface CellName {
 /** What goes to the worker. */
 export type AnalysisTask =
   | LoadTask
-  | { readonly kind: "explain"; readonly publication: Publication; readonly cell: CellName; readonly engine?: string };
+  | { readonly kind: "explain"; readonly publication: Publication; readonly cell: CellName; readonly engine?: string }
+  | { readonly kind: "diff"; readonly from: StoredPublication; readonly to: StoredPublication }
+  | {
+      readonly kind: "what-if";
+      readonly inputs: PlanInputs;
+      readonly changes: readonly Change[];
+      readonly previous: StoredPublication | null;
+      /** Of each of its two solves. */
+      readonly deadlineMs: number;
+    };
 
 /** What comes back: an error that names what is wrong crosses as its words. */
 export type AnalysisReply = { readonly answer: unknown } | { readonly refused: string };
@@ -45,6 +58,9 @@ export function createAnalyst(clock: Clock, worker: URL = ANALYSIS_WORKER): Anal
   return {
     explain: (publication, cell, engine) =>
       ask({ kind: "explain", publication, cell, ...(engine === undefined ? {} : { engine }) }),
+    diff: (from, to) => ask({ kind: "diff", from, to }),
+    whatIf: (inputs, changes, previous) =>
+      ask({ kind: "what-if", inputs, changes, previous, deadlineMs: inputs.fleet.policy.solveMs }),
     close: () => pool.close(),
   };
 }

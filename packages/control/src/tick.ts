@@ -73,7 +73,7 @@ export type TickResult =
 export type HeldBecause = "frozen" | "advise";
 
 /** Everything that the plan may depend on, gathered at one instant. */
-function loadInputs(control: Control, previous: StoredPublication | null): PlanInputs {
+export function loadInputs(control: Control, previous: StoredPublication | null): PlanInputs {
   const { fleet, clock, levels } = control;
   const nowMs = clock.nowMs();
   const demand = demandOf(fleet, levels, previous, nowMs);
