@@ -109,6 +109,18 @@ describe("guidevane explain", { timeout: 60_000 }, () => {
     expect(stdout).toContain("operator: pinned until 2100-01-01T00:00:00.000Z: c chat to engine-c 1\n");
   });
 
+  it("says with a cell what an operator holds of it, and nothing of other cells", async () => {
+    const say = (path: string, on: boolean) =>
+      fetch(`${control.adminUrl}/v1/${path}`, { method: "POST", body: JSON.stringify({ on }) });
+    await say("freeze", true);
+    await say("engines/engine-a/drain", true);
+    const { stdout } = await run("explain", "b", "chat", "engine-b");
+    expect(stdout).toMatch(/\noperator: frozen\n$/);
+    expect((await run("explain", "b", "chat")).stdout).toMatch(/\noperator: frozen\noperator: engine-a is draining\n$/);
+    await say("engines/engine-a/drain", false);
+    await say("freeze", false);
+  });
+
   it("prints JSON for a program", async () => {
     const { code, stdout } = await run("explain", "b", "chat", "--json");
     expect([code, JSON.parse(stdout)]).toEqual([0, expect.objectContaining({ cluster: "b", class: "chat" })]);

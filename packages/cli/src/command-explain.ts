@@ -1,7 +1,9 @@
+import type { OperatorAnswer } from "@guidevane/control";
+import type { Explanation } from "@guidevane/optimizer";
 import type { Command } from "commander";
 import { controlClient, DEFAULT_CONTROL } from "./control-client.ts";
 import { badUsage } from "./exit-code.ts";
-import { type FleetExplanation, showFleetExplanation } from "./fleet-explanation.ts";
+import { type FleetExplanation, showFleetExplanation, showOperator } from "./fleet-explanation.ts";
 
 interface ExplainFlags {
   control: string;
@@ -44,5 +46,16 @@ async function show(answer: unknown): Promise<string> {
   if (typeof answer === "object" && answer !== null && "clusters" in answer)
     return showFleetExplanation(answer as FleetExplanation);
   const { showExplanation } = await import("@guidevane/optimizer");
-  return showExplanation(answer as Parameters<typeof showExplanation>[0]);
+  const cell = answer as Explanation & { operator: OperatorAnswer };
+  return showExplanation(cell) + showOperator(heldIn(cell));
+}
+
+/** What an operator has said that touches this cell. */
+function heldIn({ cluster, class: requestClass, engines, operator }: Explanation & { operator: OperatorAnswer }) {
+  const ids = new Set(engines.map(({ engine }) => engine));
+  return {
+    ...operator,
+    pins: operator.pins.filter((pin) => pin.cluster === cluster && pin.class === requestClass),
+    engines: Object.fromEntries(Object.entries(operator.engines).filter(([id]) => ids.has(id))),
+  };
 }

@@ -47,7 +47,8 @@ function row(cluster: string, name: string, figures: TrafficFigures, price: stri
   ];
 }
 
-function showOperator({ frozen, rolledBackTo, pins, engines, advise }: OperatorAnswer): string {
+/** A line for each thing that an operator holds. */
+export function showOperator({ frozen, rolledBackTo, pins, engines, advise }: OperatorAnswer): string {
   const lines: string[] = [];
   if (advise) lines.push("this control plane gives advice and publishes nothing");
   if (frozen) lines.push(rolledBackTo === null ? "frozen" : `frozen on the weights of version ${rolledBackTo}`);

@@ -25,7 +25,7 @@ export async function serveExplain(control: Control, url: URL, response: ServerR
     throw new AdminError(400, "bad_request", "the query must name both a cluster and a class, or neither");
   const cell = { cluster, class: requestClass };
   const analysis = await control.analyst.explain(publication, cell, ...(engine === null ? [] : [engine]));
-  sendJson(response, 200, { ...answerOf(analysis), version });
+  sendJson(response, 200, { ...answerOf(analysis), version, operator: operatorAnswer(control) });
 }
 
 /** The answer of a question to the analyst. @throws AdminError 404 where it names what is not there; 503 where none came */

@@ -1,6 +1,6 @@
 import { afterEach, beforeEach, describe, expect, it } from "vitest";
 import type { OperatorAnswer } from "./admin-operator.ts";
-import { arrived, errorOf, Harness, healthOf, metrics, post, SECOND, until } from "./testing/harness.ts";
+import { arrived, demand, errorOf, Harness, healthOf, metrics, post, SECOND, until } from "./testing/harness.ts";
 
 let test: Harness;
 beforeEach(() => {
@@ -86,11 +86,15 @@ describe("a roll back", () => {
     test.e2Status = 503;
     const gone = () => test.store.stored!.clusters.get("east")!.cells[0]!.weights[1] === 0;
     await test.roundsUntil(async () => (await healthOf(url, "e2")) === "dead" && gone());
+    await post(`${url}/v1/demand`, demand(1, 1));
     const answer = (await (await post(`${url}/v1/rollback`, { version: 1 })).json()) as OperatorAnswer;
     const now = test.store.stored!;
     expect(answer).toMatchObject({ frozen: true, rolledBackTo: 1, version: now.version });
     expect(now.version).toBeGreaterThan(first.version + 1);
     for (const [cluster, { cells }] of now.clusters) expect(cells).toEqual(first.clusters.get(cluster)!.cells);
+    // A gateway has come since then, and the snapshot says so.
+    expect([...first.clusters.values()].map(({ gateways }) => gateways)).toEqual([0, 0]);
+    expect([...now.clusters.values()].map(({ gateways }) => gateways)).toEqual([1, 0]);
     const served = (await (await fetch(`${url}/v1/snapshot?cluster=east`)).json()) as { version: number };
     expect(served.version).toBe(now.version);
     await tick();

@@ -1,11 +1,4 @@
-import {
-  type AdminState,
-  type EngineSpec,
-  type Pin,
-  type Publication,
-  type StoredPublication,
-  snapshotTag,
-} from "@guidevane/core";
+import { type AdminState, type Pin, type Publication, type StoredPublication, snapshotTag } from "@guidevane/core";
 import { AdminError } from "./admin-http.ts";
 import type { Control } from "./control.ts";
 import { adminStateOf } from "./engine-state.ts";
@@ -68,8 +61,11 @@ export async function rollBack(control: Control, version: number): Promise<Store
     const kept = (await control.store.versions()).join(", ");
     throw new AdminError(404, "unknown_version", `version ${version} is not kept; kept are: ${kept || "none"}`);
   }
-  const adminState = (engine: EngineSpec) => adminStateOf(engine, control.operator.state);
-  const back = rolledBack(old, control.fleet, adminState, control.clock.wallMs());
+  const back = rolledBack(old, control.fleet, {
+    adminState: (engine) => adminStateOf(engine, control.operator.state),
+    liveGateways: (cluster) => control.levels.live(cluster, control.clock.nowMs()),
+    wallMs: control.clock.wallMs(),
+  });
   if (!back.ok) throw cannot(version, back.why);
   const verified = await control.solver.verify(back.publication);
   const faults = verified.kind === "faults" ? verified.faults : [verified.message];

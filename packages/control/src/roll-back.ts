@@ -15,6 +15,13 @@ export type RolledBack =
   | { readonly ok: true; readonly publication: Publication }
   | { readonly ok: false; readonly why: readonly string[] };
 
+/** What is so today, whatever the publication said. */
+export interface Present {
+  readonly adminState: (engine: EngineSpec) => AdminState;
+  readonly liveGateways: (cluster: string) => number;
+  readonly wallMs: number;
+}
+
 /**
  * Weights, rings and figures of an older publication with the engines' definitions of today's fleet file: what an engine is
  * reached by may have changed since, what it was planned with has not.
@@ -22,8 +29,7 @@ export type RolledBack =
 export function rolledBack(
   old: StoredPublication,
   fleet: Fleet,
-  adminState: (engine: EngineSpec) => AdminState,
-  wallMs: number,
+  { adminState, liveGateways, wallMs }: Present,
 ): RolledBack {
   const why: string[] = [];
   const madeAt = new Date(wallMs).toISOString();
@@ -36,7 +42,14 @@ export function rolledBack(
       continue;
     }
     why.push(...cellFaults(snapshot, fleet));
-    clusters.set(name, { ...snapshot, madeAt, engines: presentEngines(snapshot, fleet, adminState) });
+    clusters.set(name, {
+      ...snapshot,
+      madeAt,
+      gateways: liveGateways(name),
+      engines: presentEngines(snapshot, fleet, adminState),
+      // The weights are there by the rolling back now, and a pin of then may have ended.
+      cells: snapshot.cells.map(({ pin: _pin, ...cell }) => cell),
+    });
   }
   return why.length > 0 ? { ok: false, why } : { ok: true, publication: { clusters, problem: old.problem } };
 }
