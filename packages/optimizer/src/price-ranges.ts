@@ -40,19 +40,21 @@ export function priceRanges(
   costs: readonly EngineCost[],
   tolerance: Tolerance = EXACT,
 ): PriceRanges {
-  const cells = problem.demandWps.length;
-  const demandMs = demandPrices(problem, flows, priceMs, costs);
-  const graph = residual(problem, flows, demandMs, priceMs, costs, tolerance);
-  const more = distances(graph.arriving, cells + priceMs.length);
-  const fewer = distances(graph.leaving, cells + priceMs.length);
-  const add = (prices: Float64Array, distance: Float64Array, from: number, sign: 1 | -1) =>
-    prices.map((price, at) => (distance[from + at]! < NOISE_MS ? price : price + sign * distance[from + at]!));
+  const plan = openPlan(problem, flows, priceMs, costs, tolerance);
+  const fewer = distances(plan.root, (node, relax) => leave(plan, node, relax));
+  const sources = arcsByEngine(problem);
+  const more = distances(plan.root, (node, relax) => arrive(plan, sources, node, relax));
+  const { cells } = plan;
   return {
-    cellLowMs: add(demandMs, fewer, 0, -1),
-    cellHighMs: add(demandMs, more, 0, 1),
-    engineLowMs: add(priceMs, fewer, cells, -1),
-    engineHighMs: add(priceMs, more, cells, 1),
+    cellLowMs: shift(plan.demandMs, fewer, 0, -1),
+    cellHighMs: shift(plan.demandMs, more, 0, 1),
+    engineLowMs: shift(priceMs, fewer, cells, -1),
+    engineHighMs: shift(priceMs, more, cells, 1),
   };
+}
+
+function shift(prices: Float64Array, distance: Float64Array, from: number, sign: 1 | -1): Float64Array {
+  return prices.map((price, at) => (distance[from + at]! < NOISE_MS ? price : price + sign * distance[from + at]!));
 }
 
 /**
@@ -66,7 +68,9 @@ export function lowestPrices(
   costs: readonly EngineCost[],
 ): { priceMs: Float64Array; lowerBoundMs: number } {
   const present = { priceMs, lowerBoundMs: lowerBound(problem, priceMs, costs).lowerBoundMs };
-  const { engineLowMs } = priceRanges(problem, flows, priceMs, costs);
+  const plan = openPlan(problem, flows, priceMs, costs, EXACT);
+  const fewer = distances(plan.root, (node, relax) => leave(plan, node, relax));
+  const engineLowMs = shift(priceMs, fewer, plan.cells, -1);
   const lowest = priceMs.map((price, engine) => {
     const cost = costs[engine]!;
     if (cost.capacityWps === 0) return price;
@@ -97,55 +101,54 @@ function demandPrices(
   });
 }
 
-/** An edge that may be used, from or to a node, with its reduced cost: 0 where prices already pay for it exactly. */
-interface Edge {
-  readonly node: number;
-  readonly ms: number;
+/**
+ * What the plan may still change. Edges have reduced costs, which prices make 0 or more, up to rounding: 0 where they pay
+ * for it exactly. Nodes are cells, then engines, then the outside.
+ */
+interface OpenPlan {
+  readonly problem: Problem;
+  readonly cells: number;
+  readonly root: number;
+  readonly flowWps: Float64Array;
+  readonly demandMs: Float64Array;
+  readonly priceMs: Float64Array;
+  /** Flows of less are none. */
+  readonly part: number;
+  /** Arcs in use, by engine. */
+  readonly used: ReadonlyMap<number, readonly number[]>;
+  /** Reduced cost from a node to the outside, and back; infinite where there is no way. */
+  readonly outMs: Float64Array;
+  readonly inMs: Float64Array;
 }
 
-interface Residual {
-  /** By node: where a unit could come from, the root being the last node. */
-  readonly arriving: Edge[][];
-  /** By node: where a unit could go. */
-  readonly leaving: Edge[][];
-}
-
-function residual(
+function openPlan(
   problem: Problem,
   { flowWps, shedWps, loadWps }: Flows,
-  demandMs: Float64Array,
   priceMs: Float64Array,
   costs: readonly EngineCost[],
   { part, slackWps }: Tolerance,
-): Residual {
+): OpenPlan {
   const cells = problem.demandWps.length;
   const root = cells + priceMs.length;
-  const arriving: Edge[][] = Array.from({ length: root + 1 }, () => []);
-  const leaving: Edge[][] = Array.from({ length: root + 1 }, () => []);
-  const join = (from: number, to: number, ms: number): void => {
-    const reduced = Math.max(0, ms);
-    arriving[to]!.push({ node: from, ms: reduced });
-    leaving[from]!.push({ node: to, ms: reduced });
-  };
+  const demandMs = demandPrices(problem, { flowWps, shedWps, loadWps }, priceMs, costs);
+  const outMs = new Float64Array(root).fill(Number.POSITIVE_INFINITY);
+  const inMs = new Float64Array(root).fill(Number.POSITIVE_INFINITY);
+  const used = new Map<number, number[]>();
   for (let cell = 0; cell < cells; cell++) {
     const demand = problem.demandWps[cell]!;
-    const pi = demandMs[cell]!;
     const tiny = part * demand;
     for (let arc = problem.arcStart[cell]!; arc < problem.arcStart[cell + 1]!; arc++) {
+      if (!(flowWps[arc]! > tiny)) continue;
       const engine = problem.arcEngine[arc]!;
-      if (costs[engine]!.capacityWps === 0) continue;
-      const over = problem.arcCostMs[arc]! + priceMs[engine]! - pi;
-      const flow = flowWps[arc]!;
-      const move = problem.churn?.moveMs[arc] ?? 0;
-      const held = problem.churn?.referenceWps[arc] ?? 0;
-      join(cell, cells + engine, over + (flow >= held - tiny ? move : 0));
-      if (flow > tiny) join(cells + engine, cell, -over - (flow > held + tiny ? move : 0));
+      const list = used.get(engine);
+      if (list === undefined) used.set(engine, [arc]);
+      else list.push(arc);
     }
     const shed = shedWps[cell]!;
     const at = (wps: number): number => shedPrice(problem, cell, demand > 0 ? Math.max(0, wps / demand) : 0);
     // However much is shed already: one more can be shed as well.
-    join(cell, root, at(shed + tiny) - pi);
-    if (shed > tiny) join(root, cell, pi - at(shed - tiny));
+    outMs[cell] = Math.max(0, at(shed + tiny) - demandMs[cell]!);
+    if (shed > tiny) inMs[cell] = Math.max(0, demandMs[cell]! - at(shed - tiny));
   }
   for (const [engine, cost] of costs.entries()) {
     const { capacityWps } = cost;
@@ -155,32 +158,124 @@ function residual(
     const knot = cost.pieces.find(({ fromWps }) => Math.abs(fromWps - loadWps[engine]!) <= tiny);
     const load = knot?.fromWps ?? loadWps[engine]!;
     const price = priceMs[engine]!;
-    if (load < capacityWps - tiny) join(cells + engine, root, marginalAt(cost, load) - price);
-    if (load > 0)
-      join(root, cells + engine, price - (knot === undefined ? marginalAt(cost, load) : leftMarginalAt(cost, load)));
+    if (load < capacityWps - tiny) outMs[cells + engine] = Math.max(0, marginalAt(cost, load) - price);
+    if (load > 0) {
+      const left = knot === undefined ? marginalAt(cost, load) : leftMarginalAt(cost, load);
+      inMs[cells + engine] = Math.max(0, price - left);
+    }
   }
-  return { arriving, leaving };
+  return { problem, cells, root, flowWps, demandMs, priceMs, part, used, outMs, inMs };
+}
+
+type Relax = (node: number, ms: number) => void;
+
+/** c + w − π of an arc, and m where the flow has reached its reference: what one unit more costs beyond the price. */
+function moreMs({ problem, flowWps, demandMs, priceMs, part }: OpenPlan, cell: number, arc: number): number {
+  const { arcCostMs, arcEngine, churn, demandWps } = problem;
+  const over = arcCostMs[arc]! + priceMs[arcEngine[arc]!]! - demandMs[cell]!;
+  const atReference = churn !== undefined && flowWps[arc]! >= churn.referenceWps[arc]! - part * demandWps[cell]!;
+  return Math.max(0, atReference ? over + churn.moveMs[arc]! : over);
+}
+
+/** The same of giving one unit back, which an arc in use can. */
+function lessMs({ problem, flowWps, demandMs, priceMs, part }: OpenPlan, cell: number, arc: number): number {
+  const { arcCostMs, arcEngine, churn, demandWps } = problem;
+  const over = arcCostMs[arc]! + priceMs[arcEngine[arc]!]! - demandMs[cell]!;
+  const isBeyond = churn !== undefined && flowWps[arc]! > churn.referenceWps[arc]! + part * demandWps[cell]!;
+  return Math.max(0, isBeyond ? -over - churn.moveMs[arc]! : -over);
+}
+
+/** Every way by which a unit may leave a node. */
+function leave(plan: OpenPlan, node: number, relax: Relax): void {
+  const { problem, cells, root, inMs, outMs, used } = plan;
+  if (node === root) {
+    for (let other = 0; other < root; other++) if (inMs[other]! < Number.POSITIVE_INFINITY) relax(other, inMs[other]!);
+    return;
+  }
+  if (outMs[node]! < Number.POSITIVE_INFINITY) relax(root, outMs[node]!);
+  if (node >= cells) {
+    for (const arc of used.get(node - cells) ?? []) {
+      const cell = cellOf(problem, arc);
+      relax(cell, lessMs(plan, cell, arc));
+    }
+    return;
+  }
+  const { arcStart, arcEngine, curves } = problem;
+  for (let arc = arcStart[node]!; arc < arcStart[node + 1]!; arc++) {
+    const engine = arcEngine[arc]!;
+    if (curves.capacityWps[engine]! > 0) relax(cells + engine, moreMs(plan, node, arc));
+  }
+}
+
+/** Every node from which a unit may come to this one. */
+function arrive(plan: OpenPlan, sources: ReadonlyMap<number, readonly number[]>, node: number, relax: Relax): void {
+  const { problem, cells, root, flowWps, inMs, outMs, part } = plan;
+  if (node === root) {
+    for (let other = 0; other < root; other++)
+      if (outMs[other]! < Number.POSITIVE_INFINITY) relax(other, outMs[other]!);
+    return;
+  }
+  if (inMs[node]! < Number.POSITIVE_INFINITY) relax(root, inMs[node]!);
+  if (node >= cells) {
+    if (!(problem.curves.capacityWps[node - cells]! > 0)) return;
+    for (const arc of sources.get(node - cells) ?? []) {
+      const cell = cellOf(problem, arc);
+      relax(cell, moreMs(plan, cell, arc));
+    }
+    return;
+  }
+  for (let arc = problem.arcStart[node]!; arc < problem.arcStart[node + 1]!; arc++) {
+    if (flowWps[arc]! > part * problem.demandWps[node]!)
+      relax(cells + problem.arcEngine[arc]!, lessMs(plan, node, arc));
+  }
+}
+
+function arcsByEngine({ arcEngine }: Problem): Map<number, number[]> {
+  const arcs = new Map<number, number[]>();
+  for (const [arc, engine] of arcEngine.entries()) {
+    const list = arcs.get(engine);
+    if (list === undefined) arcs.set(engine, [arc]);
+    else list.push(arc);
+  }
+  return arcs;
+}
+
+/** The cell that an arc belongs to. */
+function cellOf({ arcStart }: Problem, arc: number): number {
+  let low = 0;
+  let high = arcStart.length - 1;
+  while (high - low > 1) {
+    const middle = (low + high) >>> 1;
+    if (arcStart[middle]! <= arc) low = middle;
+    else high = middle;
+  }
+  return low;
+}
+
+interface Reached {
+  readonly node: number;
+  readonly ms: number;
 }
 
 /** Least sum of edges between the root, the last node, and every other (Dijkstra's method, binary heap). */
-function distances(edges: readonly (readonly Edge[])[], root: number): Float64Array {
+function distances(root: number, edges: (node: number, relax: Relax) => void): Float64Array {
   const distance = new Float64Array(root + 1).fill(Number.POSITIVE_INFINITY);
   distance[root] = 0;
-  const heap: Edge[] = [{ node: root, ms: 0 }];
+  const heap: Reached[] = [{ node: root, ms: 0 }];
   while (heap.length > 0) {
     const { node, ms } = pop(heap);
     if (ms > distance[node]!) continue;
-    for (const edge of edges[node]!) {
-      const next = ms + edge.ms;
-      if (next >= distance[edge.node]!) continue;
-      distance[edge.node] = next;
-      push(heap, { node: edge.node, ms: next });
-    }
+    edges(node, (other, step) => {
+      const next = ms + step;
+      if (next >= distance[other]!) return;
+      distance[other] = next;
+      push(heap, { node: other, ms: next });
+    });
   }
   return distance;
 }
 
-function push(heap: Edge[], item: Edge): void {
+function push(heap: Reached[], item: Reached): void {
   let at = heap.push(item) - 1;
   while (at > 0) {
     const above = (at - 1) >>> 1;
@@ -191,7 +286,7 @@ function push(heap: Edge[], item: Edge): void {
   heap[at] = item;
 }
 
-function pop(heap: Edge[]): Edge {
+function pop(heap: Reached[]): Reached {
   const first = heap[0]!;
   const last = heap.pop()!;
   if (heap.length === 0) return first;
