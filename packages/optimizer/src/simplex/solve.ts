@@ -39,6 +39,11 @@ export interface SimplexSolution extends Solution {
 
 const COLD_ETA = 1 / 32;
 const WARM_ETA = 1 / 128;
+/**
+ * From references every engine moves by a little and the tree is made anew: all arcs of the last one rest on their
+ * references, so that it fits nowhere. Coarser steps cost a stage or two more, finer ones more pivots at full engines.
+ */
+const STAND_ETA = 1 / 2048;
 const MOST_STAGES = 12;
 /** Part of the target that pricing may leave: a reduced cost of −ε on every unit of demand. */
 const PRICING_PART = 0.15;
@@ -54,11 +59,10 @@ export function solveSimplex(problem: Problem, options: SimplexOptions = {}): Si
   const demand = totalOf(problem.demandWps);
   const isClose = (cost: number, bound: number): boolean =>
     cost - bound <= targetGap * Math.abs(bound) + 1e-12 * demand;
-  let eta = WARM_ETA;
-  // With a price on moving: where nothing is worth it that is soon shown; else the last tree is nearer to the answer.
-  const stands = standStill(network, warm);
-  if (!stands || (warm !== undefined && !isClose(objective(network), lowerBound(network)))) {
+  let eta = STAND_ETA;
+  if (!standStill(network, warm)) {
     letGo(network);
+    eta = WARM_ETA;
     if (warm !== undefined && plant(network, warm)) equalise(network, equaliser);
     else {
       eta = COLD_ETA;

@@ -90,6 +90,9 @@ pub struct Outcome {
 
 const COLD_ETA: f64 = 1.0 / 32.0;
 const WARM_ETA: f64 = 1.0 / 128.0;
+/// From references every engine moves by a little and the tree is made anew: all arcs of the last one rest on their
+/// references, so that it fits nowhere. Coarser steps cost a stage or two more, finer ones more pivots at full engines.
+const STAND_ETA: f64 = 1.0 / 2048.0;
 const MOST_STAGES: u32 = 12;
 /// Rounding of decimal knots must not make a straight line look concave.
 const SLOPE_TOLERANCE: f64 = 1e-9;
@@ -176,11 +179,10 @@ pub fn solve(problem: &Problem, target_gap: f64, limits: &mut Limits, warm: Opti
         demand += value;
     }
     let close = |cost: f64, bound: f64| cost - bound <= target_gap * bound.abs() + 1e-12 * demand;
-    let mut eta = WARM_ETA;
-    // With a price on moving: where nothing is worth it that is soon shown; else the last tree is nearer to the answer.
-    let stands = stand::stand_still(network, warm);
-    if !stands || (warm.is_some() && !close(certificate::objective(network), certificate::lower_bound(network))) {
+    let mut eta = STAND_ETA;
+    if !stand::stand_still(network, warm) {
         stand::let_go(network);
+        eta = WARM_ETA;
         if warm.is_some_and(|warm| warm::plant(network, warm)) {
             equaliser.run(network);
         } else {
