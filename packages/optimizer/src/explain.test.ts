@@ -1,3 +1,4 @@
+import { readFileSync } from "node:fs";
 import type { Publication } from "@guidevane/core";
 import { describe, expect, it } from "vitest";
 import { type EngineExplanation, explain } from "./explain.ts";
@@ -195,5 +196,8 @@ describe("an explanation as text", () => {
     }
     expect(text).toContain("b chat, version 0: 120.000 requests/s, 0.00 % shed; ms a request\ndemand price 2183.33\n");
     expect(text.endsWith("cheaper.\n")).toBe(true);
+    // The same table teaches how to read one.
+    const page = readFileSync(new URL("../../../docs/optimizer.md", import.meta.url), "utf8");
+    for (const row of rows) expect(page).toContain(`    ${row}\n`);
   });
 });
