@@ -29,12 +29,14 @@ export interface Gate {
  * changed in who may serve what, what engines are, or what they can hold, a solve could gain no more than that: hold.
  *
  * @param problem of the new inputs, with its churn term
+ * @param pinned the same with the pins in force: what an operator fixed, no solve could gain
  */
 export function tryGate(
   inputs: PlanInputs,
   problem: Problem,
   index: ProblemIndex,
   previous: StoredPublication | null,
+  pinned: Problem = problem,
 ): Gate {
   const { gateMs } = inputs.fleet.policy;
   const opened = (why: string): Gate => ({ held: false, why, certificate: null });
@@ -51,11 +53,12 @@ export function tryGate(
   if (over >= 0) return opened(`${index.engines[over]!.spec.id} has more work than it can hold`);
 
   const costs = engineCosts(problem);
-  const priceMs = shiftPrices(problem, Float64Array.from(before.priceMs), costs);
-  const free = withoutChurn(problem);
+  const priceMs = shiftPrices(pinned, Float64Array.from(before.priceMs), costs);
+  const boundOf = (each: Problem): number => lowerBound(each, priceMs, costs).lowerBoundMs;
+  const freeCostMs = ringCost(withoutChurn(problem), does).objectiveMs;
   const certificate = {
-    ...boundPerRequest(index, cost.objectiveMs, lowerBound(problem, priceMs, costs).lowerBoundMs),
-    churnFree: boundPerRequest(index, ringCost(free, does).objectiveMs, lowerBound(free, priceMs, costs).lowerBoundMs),
+    ...boundPerRequest(index, cost.objectiveMs, boundOf(pinned)),
+    churnFree: boundPerRequest(index, freeCostMs, boundOf(withoutChurn(pinned))),
   };
   // Rings round to slots whoever solves: what that puts on full engines no solve would gain.
   const gainMs = certificate.gapMs - boundPerRequest(index, cost.overMs, 0).objectiveMs;

@@ -101,13 +101,29 @@ describe("a pinned cell", () => {
     expect(next([], stored)).toMatchObject({ held: false, why: "the pin of a chat changed" });
   });
 
-  it("starts from the plan before, and moves nothing when nothing changes", () => {
+  it("need not move while nothing but its pin keeps the fleet from the optimum", () => {
     const [first, second] = [...fleet.engines.keys()] as [string, string];
     const pins = [pinOf({ [first]: 0.5, [second]: 0.5 })];
-    const before = planned(pins);
+    const stored = { ...planned(pins).publication, version: 1, epoch: 1 };
+    // The pin costs many times what the gate lets pass, and so does it to the certificate that is published.
+    const { certificate } = stored.clusters.get("a")!;
+    expect(certificate.gapMs).toBeGreaterThan(5);
+    const { gate } = plan({ ...inputsOf(fleet), pins }, stored, null, { deadlineMs: null });
+    expect(gate).toMatchObject({ held: true, why: "" });
+    expect(gate.certificate!.gapMs).toBeLessThan(0.1);
+  });
+
+  it("starts from the plan before, and moves nothing when nothing changes", async () => {
+    const solving = await threeClusters("{ headroom: 0, headroomMs: 0, gateMs: 0 }");
+    const [first, second] = [...solving.engines.keys()] as [string, string];
+    const pins = [pinOf({ [first]: 0.5, [second]: 0.5 })];
+    const before = planned(pins, inputsOf(solving));
     const stored = { ...before.publication, version: 1, epoch: 1 };
-    const again = plan({ ...inputsOf(fleet), pins }, stored, before.warm, { deadlineMs: null });
-    for (const [cluster, { cells }] of again.publication?.clusters ?? [])
-      expect(cells.map(({ ring }) => ring)).toEqual(stored.clusters.get(cluster)!.cells.map(({ ring }) => ring));
+    const again = plan({ ...inputsOf(solving), pins }, stored, before.warm, { deadlineMs: null });
+    expect(again.status).toBe("solved");
+    for (const [cluster, { cells }] of stored.clusters)
+      expect(again.publication!.clusters.get(cluster)!.cells.map(({ ring }) => ring)).toEqual(
+        cells.map(({ ring }) => ring),
+      );
   });
 });

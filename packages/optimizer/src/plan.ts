@@ -50,9 +50,9 @@ export function plan(
   if (!built.ok) return ended(built, null, { held: false, why: built.message, certificate: null });
   const { index } = built;
   const problem = addChurn(built.problem, index, previous, inputs.fleet.policy.churnMs);
-  const gate = tryGate(inputs, problem, index, previous);
-  if (gate.held) return ended({ status: "held", message: "" }, null, gate);
   const pinned = pinProblem(problem, namesOf(index), inputs.pins ?? []);
+  const gate = tryGate(inputs, problem, index, previous, pinned.problem);
+  if (gate.held) return ended({ status: "held", message: "" }, null, gate);
   const solved = pinned.unpin(solvePlan(pinned.problem, pinned.names, warm, want, budget, nowMs));
   const { solution } = solved;
   if (solution.status !== "solved" && solution.status !== "capped") return ended(solution, null, gate, solved);
