@@ -169,7 +169,7 @@ describe("guidevane diff", { timeout: 60_000 }, () => {
 
   it("refuses versions that are not kept, with code 2", async () => {
     const { code, stderr } = await run("diff", "1", "999");
-    expect([code, stderr]).toEqual([2, expect.stringContaining("version 999 is not kept; kept are: ")]);
+    expect([code, stderr]).toEqual([2, expect.stringContaining("version 999 is not kept; kept: 1 to ")]);
     expect((await run("diff", "one", "2")).stderr).toContain('from must be a version, 1 or more (got "one")');
   });
 });

@@ -5,6 +5,7 @@ import { operatorAnswer } from "./admin-operator.ts";
 import type { Analysis } from "./analyst.ts";
 import { planFigures } from "./cluster-figures.ts";
 import type { Control } from "./control.ts";
+import { storedVersion } from "./stored-version.ts";
 
 /**
  * `GET /v1/explain?cluster=&class=&engine=`: why a cell's weights are what they are; without a cell, what the plan means
@@ -42,10 +43,7 @@ export async function keptVersion(control: Control, name: string, text: string):
   const version = Number(text);
   const present = control.published.current;
   if (present?.version === version) return present;
-  const stored = await control.store.getVersion(version);
-  if (stored !== null) return stored;
-  const kept = (await control.store.versions()).join(", ");
-  throw new AdminError(404, "unknown_version", `version ${version} is not kept; kept are: ${kept || "none"}`);
+  return storedVersion(control, version);
 }
 
 /** The plan that is published; the advice where nothing is to be. `version` is null for advice. */

@@ -1,3 +1,4 @@
+import { GuidevaneError } from "@guidevane/core";
 import { afterEach, beforeEach, describe, expect, it } from "vitest";
 import type { OperatorAnswer } from "./admin-operator.ts";
 import { arrived, demand, errorOf, Harness, healthOf, metrics, post, SECOND, until } from "./testing/harness.ts";
@@ -105,13 +106,25 @@ describe("a roll back", () => {
   });
 
   it.each([
-    ["a version that is not kept", { version: 9 }, 404, "version 9 is not kept; kept are: 1"],
+    ["a version that is not kept", { version: 9 }, 404, "version 9 is not kept; kept: 1"],
     ["no version", { version: "1" }, 400, 'version must be a whole number above 0 (got "1")'],
   ])("is refused %s", async (_, body, status, says) => {
     const url = await test.started();
     const error = await errorOf(await post(`${url}/v1/rollback`, body));
     expect([error.status, error.message]).toEqual([status, says]);
     expect(await operator(url)).toMatchObject({ frozen: false });
+  });
+
+  it("is refused a version that is damaged in the store, and freezes nothing", async () => {
+    const url = await test.started();
+    test.store.failGetVersion = new GuidevaneError("store_unreadable", "1-a/problem.json.gz: SHA-256 differs");
+    const error = await errorOf(await post(`${url}/v1/rollback`, { version: 1 }));
+    expect(error).toEqual({
+      status: 409,
+      code: "version_damaged",
+      message: "version 1 can't be read: 1-a/problem.json.gz: SHA-256 differs",
+    });
+    expect(await operator(url)).toMatchObject({ frozen: false, version: 1 });
   });
 
   it("is refused when an engine of it is gone, or the verifier finds a fault, and freezes nothing", async () => {

@@ -6,6 +6,7 @@ import { withEngine, withFreeze, withPin, withPins } from "./operator.ts";
 import { type PinOrder, splitPins } from "./pin.ts";
 import { keysMoved } from "./published.ts";
 import { rolledBack } from "./roll-back.ts";
+import { storedVersion } from "./stored-version.ts";
 
 /** What an operator may do to a running control plane. Each word is stored, logged, and heeded by the next tick. */
 
@@ -56,11 +57,7 @@ export function activePins(control: Control): readonly Pin[] {
  */
 export async function rollBack(control: Control, version: number): Promise<StoredPublication> {
   if (control.advise) throw new AdminError(409, "advise", "this control plane gives advice and publishes nothing");
-  const old = await control.store.getVersion(version);
-  if (old === null) {
-    const kept = (await control.store.versions()).join(", ");
-    throw new AdminError(404, "unknown_version", `version ${version} is not kept; kept are: ${kept || "none"}`);
-  }
+  const old = await storedVersion(control, version);
   const back = rolledBack(old, control.fleet, {
     adminState: (engine) => adminStateOf(engine, control.operator.state),
     liveGateways: (cluster) => control.levels.live(cluster, control.clock.nowMs()),

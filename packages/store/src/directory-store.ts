@@ -15,13 +15,22 @@ import {
 } from "@guidevane/core";
 import { z } from "zod";
 import { makeFolder, readIfThere, replaceFile, seal, unseal } from "./files.ts";
-import { listVersions, prune, readManifest, readPublication, writePublication } from "./publication-files.ts";
+import {
+  type Keep,
+  listVersions,
+  prune,
+  readManifest,
+  readPublication,
+  writePublication,
+} from "./publication-files.ts";
 
 export interface DirectoryStoreOptions {
   readonly directory: string;
   readonly clock?: Clock;
-  /** Publications kept. More = further back that one can roll. Default 20. */
+  /** Publications kept. More = further back that one can roll and compare. Default 200. */
   readonly keep?: number;
+  /** Fewer are kept where they would take more than this on the disk, but always two. Default 64 MiB. */
+  readonly keepBytes?: number;
   /** How often `watch` looks where the system's own notices do not come. Default 1000. */
   readonly pollMs?: number;
   /** Told of each damaged publication that was passed over, once, and of pruning or watching that failed. */
@@ -59,18 +68,18 @@ class DirectoryStore implements Store {
   readonly #publications: string;
   readonly #operator: string;
   readonly #clock: Clock;
-  readonly #keep: number;
+  readonly #keep: Keep;
   readonly #pollMs: number;
   readonly #onProblem: (error: Error) => void;
   readonly #told = new Set<number>();
   #epoch = 0;
   #present: Stamp | null = null;
 
-  constructor({ directory, clock, keep, pollMs, onProblem }: DirectoryStoreOptions) {
+  constructor({ directory, clock, keep, keepBytes, pollMs, onProblem }: DirectoryStoreOptions) {
     this.#publications = join(directory, "publications");
     this.#operator = join(directory, "operator.json");
     this.#clock = clock ?? systemClock;
-    this.#keep = keep ?? 20;
+    this.#keep = { versions: keep ?? 200, bytes: keepBytes ?? 64 * 2 ** 20 };
     this.#pollMs = pollMs ?? 1000;
     this.#onProblem = onProblem ?? (() => {});
   }

@@ -29,6 +29,8 @@ const manifestSchema = z.object({
   folder: z.string().regex(/^[0-9a-f-]+$/),
   clusters: z.record(z.string(), blob),
   problem: blob,
+  /** Of all its blobs, compressed. Left out by versions before this was counted. */
+  bytes: z.int().nonnegative().exactOptional(),
 });
 export type Manifest = z.infer<typeof manifestSchema>;
 
@@ -112,8 +114,10 @@ export async function writePublication(directory: string, publication: StoredPub
 async function writeFolder(directory: string, folder: string, publication: StoredPublication): Promise<void> {
   await makeFolder(directory);
   await makeFolder(join(directory, folder));
+  let total = 0;
   const write = async (name: string, data: unknown) => {
     const bytes = await zip(JSON.stringify(data));
+    total += bytes.length;
     await writeSynced(join(directory, folder, `${name}.json.gz`), bytes);
     return { file: `${name}.json.gz`, sha256: sha256(bytes) };
   };
@@ -124,7 +128,7 @@ async function writeFolder(directory: string, folder: string, publication: Store
   // undefined has no JSON, and a blob must have some.
   const problem = await write("problem", publication.problem ?? null);
   const { version, epoch } = publication;
-  const manifest: Manifest = { format: 1, version, epoch, folder, clusters, problem };
+  const manifest: Manifest = { format: 1, version, epoch, folder, clusters, problem, bytes: total };
   await writeSynced(join(directory, folder, MANIFEST), seal(manifest));
   await syncFolder(join(directory, folder));
   await syncFolder(directory);
@@ -132,15 +136,28 @@ async function writeFolder(directory: string, folder: string, publication: Store
 
 const MANIFEST = "manifest.json";
 
-/** Removes all but the newest `keep` versions, and folders that a killed writer left. */
-export async function prune(directory: string, keep: number): Promise<void> {
+/** What is kept: the newest so many, fewer where they would take more bytes, but always two: one to roll back to. */
+export interface Keep {
+  readonly versions: number;
+  readonly bytes: number;
+}
+
+const LEAST_VERSIONS = 2;
+
+/** Removes versions that are not to be kept, and folders that a killed writer left. */
+export async function prune(directory: string, keep: Keep): Promise<void> {
   const versions = await listVersions(directory);
   const newest = versions[0];
   if (newest === undefined) return;
   const kept = new Set<string>();
+  let bytes = 0;
+  let full = false;
   for (const [index, version] of versions.entries()) {
-    if (index >= keep) await rm(join(directory, manifestName(version)), { force: true });
-    else kept.add(await folderOf(directory, version));
+    const manifest = full ? null : await manifestIfWhole(directory, version);
+    bytes += manifest?.bytes ?? 0;
+    full ||= index >= keep.versions || (index >= LEAST_VERSIONS && bytes > keep.bytes);
+    if (full) await rm(join(directory, manifestName(version)), { force: true });
+    else if (manifest !== null) kept.add(manifest.folder);
   }
   for (const name of await namesIn(directory)) {
     const version = /^(\d+)-[0-9a-f-]+$/.exec(name)?.[1];
@@ -150,12 +167,17 @@ export async function prune(directory: string, keep: number): Promise<void> {
   }
 }
 
-/** Folder of a version; empty where its manifest is damaged: nothing of it can be read again. */
+/** Folder of a version; empty where its manifest is damaged. */
 async function folderOf(directory: string, version: number): Promise<string> {
+  return (await manifestIfWhole(directory, version))?.folder ?? "";
+}
+
+/** A version's manifest; null where it is damaged or gone: nothing of it can be read again. */
+async function manifestIfWhole(directory: string, version: number): Promise<Manifest | null> {
   try {
-    return (await readManifest(directory, version)).folder;
+    return await readManifest(directory, version);
   } catch (error) {
-    if (GuidevaneError.is(error) || isCode(error, "ENOENT")) return "";
+    if (GuidevaneError.is(error) || isCode(error, "ENOENT")) return null;
     throw error;
   }
 }

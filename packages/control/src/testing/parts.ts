@@ -10,6 +10,7 @@ export class MemoryStore implements Store {
   stored: StoredPublication | null = null;
   operator: OperatorState = { engines: {} };
   failPut: Error | null = null;
+  failGetVersion: Error | null = null;
   readonly kept: StoredPublication[] = [];
 
   async put(publication: Publication, expectedVersion: number): Promise<StoredPublication> {
@@ -29,6 +30,7 @@ export class MemoryStore implements Store {
   }
 
   async getVersion(version: number): Promise<StoredPublication | null> {
+    if (this.failGetVersion !== null) throw this.failGetVersion;
     return this.kept.find((each) => each.version === version) ?? null;
   }
 
