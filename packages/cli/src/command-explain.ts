@@ -46,12 +46,15 @@ async function show(answer: unknown): Promise<string> {
   if (typeof answer === "object" && answer !== null && "clusters" in answer)
     return showFleetExplanation(answer as FleetExplanation);
   const { showExplanation } = await import("@guidevane/optimizer");
-  const cell = answer as Explanation & { operator: OperatorAnswer };
-  return showExplanation(cell) + showOperator(heldIn(cell));
+  const cell = answer as CellExplanation;
+  return (cell.published ? "" : "advice: not published\n") + showExplanation(cell) + showOperator(heldIn(cell));
 }
 
+/** `GET /v1/explain` of a cell. */
+type CellExplanation = Explanation & { readonly published: boolean; readonly operator: OperatorAnswer };
+
 /** What an operator has said that touches this cell. */
-function heldIn({ cluster, class: requestClass, engines, operator }: Explanation & { operator: OperatorAnswer }) {
+function heldIn({ cluster, class: requestClass, engines, operator }: CellExplanation) {
   const ids = new Set(engines.map(({ engine }) => engine));
   return {
     ...operator,

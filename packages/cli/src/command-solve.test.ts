@@ -1,4 +1,4 @@
-import { mkdtemp, rm, writeFile } from "node:fs/promises";
+import { mkdtemp, readFile, rm, writeFile } from "node:fs/promises";
 import { tmpdir } from "node:os";
 import { join } from "node:path";
 import { createSimplex, randomInstance, type SolutionFile, writeProblemFile } from "@guidevane/optimizer";
@@ -56,6 +56,11 @@ describe("guidevane solve", { timeout: 60_000 }, () => {
     expect(answer.objectiveMs).toBeCloseTo(1100, 2);
     expect(answer.cells.priceMs[0]).toBeCloseTo(170, 0);
     expect(answer.arcs.weight[0]).toBeCloseTo(0.75, 2);
+  });
+
+  it("takes the example of the documentation, which is this one", async () => {
+    const page = await readFile(new URL("../../../docs/problem-file.md", import.meta.url), "utf8");
+    expect(JSON.parse(/```json\n([\s\S]*?)```/.exec(page)![1]!)).toEqual(TWO);
   });
 
   it("prints weights, shed, prices, bound, gap and time for a person", async () => {

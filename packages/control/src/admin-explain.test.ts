@@ -4,7 +4,7 @@ import type { OperatorAnswer } from "./admin-operator.ts";
 import type { PlanFigures } from "./cluster-figures.ts";
 import { type RunningControl, startControl } from "./start-control.ts";
 import { testFleet } from "./testing/fleet.ts";
-import { errorOf, post } from "./testing/harness.ts";
+import { errorOf, post, until } from "./testing/harness.ts";
 import { serve, type TestServer } from "./testing/http.ts";
 import { MemoryStore, TestLogger } from "./testing/parts.ts";
 
@@ -66,6 +66,29 @@ describe("GET /v1/explain", { timeout: 60_000 }, () => {
   ])("refuses %s", async (_, query, status, says) => {
     const error = await errorOf(await get(`/v1/explain?${query}`));
     expect([error.status, error.message]).toEqual([status, expect.stringContaining(says)]);
+  });
+});
+
+describe("advice", { timeout: 60_000 }, () => {
+  it("is explained as a publication would be, and said not to be one", async () => {
+    const logger = new TestLogger();
+    const adviser = await startControl({
+      fleet: await testFleet({ e1: engine.port, e2: engine.port }, "policy: { slots: 256, solveMs: 20000 }"),
+      store: new MemoryStore(),
+      adminHost: "127.0.0.1",
+      adminPort: 0,
+      logger,
+      advise: true,
+    });
+    const ask = (query = "") => fetch(`${adviser.adminUrl}/v1/explain${query}`);
+    const before = await errorOf(await ask());
+    expect([before.status, before.code]).toEqual([503, "no_snapshot"]);
+    await until(async () => (await ask()).status === 200, 100_000);
+    expect(await (await ask()).json()).toMatchObject({ version: null, published: false, operator: { advise: true } });
+    const cell = (await (await ask("?cluster=east&class=chat")).json()) as Explanation;
+    expect(cell).toMatchObject({ cluster: "east", published: false });
+    expect(cell.engines).toHaveLength(2);
+    await adviser.stop();
   });
 });
 

@@ -19,14 +19,16 @@ export async function serveExplain(control: Control, url: URL, response: ServerR
   if (cluster === null && requestClass === null && engine === null) {
     const [snapshot] = publication.clusters.values();
     const { certificate } = snapshot ?? {};
-    sendJson(response, 200, { version, certificate, ...planFigures(publication), operator: operatorAnswer(control) });
+    const head = { version, published: version !== null, certificate };
+    sendJson(response, 200, { ...head, ...planFigures(publication), operator: operatorAnswer(control) });
     return;
   }
   if (cluster === null || requestClass === null)
     throw new AdminError(400, "bad_request", "the query must name both a cluster and a class, or neither");
   const cell = { cluster, class: requestClass };
   const analysis = await control.analyst.explain(publication, cell, ...(engine === null ? [] : [engine]));
-  sendJson(response, 200, { ...answerOf(analysis), version, operator: operatorAnswer(control) });
+  const explanation = answerOf(analysis);
+  sendJson(response, 200, { ...explanation, published: version !== null, operator: operatorAnswer(control) });
 }
 
 /** The answer of a question to the analyst. @throws AdminError 404 where it names what is not there; 503 where none came */

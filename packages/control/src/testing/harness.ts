@@ -110,9 +110,9 @@ export function metrics(url: string): Promise<string> {
 }
 
 /** Looks again each time that the server has answered, until the condition holds. */
-export async function until(condition: () => Promise<boolean>): Promise<void> {
+export async function until(condition: () => Promise<boolean>, most = 500): Promise<void> {
   for (let looks = 0; !(await condition()); looks++) {
-    if (looks > 500) throw new Error("the condition never held");
+    if (looks > most) throw new Error("the condition never held");
     await new Promise(setImmediate);
   }
 }
