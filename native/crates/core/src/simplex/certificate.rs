@@ -11,6 +11,7 @@
 //! arcs of an engine without capacity carry nothing and don't bind π.
 
 use super::network::Network;
+use super::pricing::least_total;
 use super::tree::SINK;
 
 /// LB, ms per second, from the tree's prices.
@@ -19,6 +20,7 @@ pub fn lower_bound(network: &Network) -> f64 {
     let price = &network.price[..];
     let capacity = &network.pieces.capacity[..];
     let base = price[network.root];
+    let all_have_capacity = capacity.iter().all(|&capacity| capacity > 0.0);
     let mut total = 0.0;
     for cell in 0..cells {
         let row = network.row(cell);
@@ -43,6 +45,8 @@ pub fn lower_bound(network: &Network) -> f64 {
                     total += held * less;
                 }
             }
+        } else if all_have_capacity {
+            pi = least_total(costs, nodes, price) - base;
         } else {
             for (cost, &node) in costs.iter().zip(nodes) {
                 let through = cost + price[node as usize];

@@ -121,7 +121,8 @@ impl Problem<'_> {
             return Err("arcStart must rise from 0 to the number of arcs");
         }
         let engines = self.curves.capacity_wps.len();
-        if self.arc_engine.iter().any(|&engine| engine as usize >= engines) {
+        // Not `any`: looking at all of them, without a way out, is many times faster.
+        if !self.arc_engine.iter().fold(true, |good, &engine| good & ((engine as usize) < engines)) {
             return Err("arcEngine names an engine past the last");
         }
         if self.arc_engine.len() + cells + engines >= SINK as usize {
@@ -143,7 +144,8 @@ impl Problem<'_> {
             }
             columns.extend([reference, price]);
         }
-        if columns.iter().any(|column| column.iter().any(|value| !(0.0..f64::INFINITY).contains(value))) {
+        let good = |column: &[f64]| column.iter().fold(true, |good, value| good & (0.0..f64::INFINITY).contains(value));
+        if !columns.iter().all(|column| good(column)) {
             return Err("every number must be finite and not negative");
         }
         if !(0..engines).all(|engine| self.convex(engine)) {

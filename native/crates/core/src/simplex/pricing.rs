@@ -104,8 +104,9 @@ impl Pricing {
         listed: bool,
     ) -> bool {
         for cell in 0..network.cells {
-            let arc = if listed { self.cheapest_listed(network, cell) } else { cheapest(network, cell) };
-            if let Some(arc) = arc {
+            if let Some(arc) =
+                if listed { self.cheapest_listed(network, cell) } else { cheapest_below(network, cell, -epsilon) }
+            {
                 self.try_arc(network, grid, arc, epsilon);
             }
             self.try_sink(network, grid, cell, epsilon);
@@ -218,18 +219,35 @@ impl Pricing {
 
 /// The arc of least c + w in the whole row.
 fn cheapest(network: &Network, cell: usize) -> Option<usize> {
+    cheapest_below(network, cell, f64::INFINITY)
+}
+
+/// The same where its reduced cost is below `limit`. Most rows have none, and finding only the minimum is faster.
+fn cheapest_below(network: &Network, cell: usize, limit: f64) -> Option<usize> {
     let row = network.row(cell);
-    let price = &network.price[..];
-    let mut best = None;
-    let mut least = f64::INFINITY;
     let costs = &network.arc_next[row.clone()];
     let nodes = &network.arc_node[row.clone()];
-    for (i, (cost, &node)) in costs.iter().zip(nodes).enumerate() {
-        let total = cost + price[node as usize];
-        if total < least {
-            least = total;
-            best = Some(row.start + i);
+    let least = least_total(costs, nodes, &network.price);
+    if least - network.price[cell] >= limit {
+        return None;
+    }
+    let at = costs.iter().zip(nodes).position(|(cost, &node)| cost + network.price[node as usize] == least)?;
+    Some(row.start + at)
+}
+
+/// min(c + w) over a row, infinite where it is empty. Four minima side by side: one would wait for itself at every arc.
+pub fn least_total(costs: &[f64], nodes: &[u32], price: &[f64]) -> f64 {
+    let mut least = [f64::INFINITY; 4];
+    let (costs, costs_left) = costs.as_chunks::<4>();
+    let (nodes, nodes_left) = nodes.as_chunks::<4>();
+    for (costs, nodes) in costs.iter().zip(nodes) {
+        for lane in 0..4 {
+            let total = costs[lane] + price[nodes[lane] as usize];
+            least[lane] = if total < least[lane] { total } else { least[lane] };
         }
     }
-    best
+    for (cost, &node) in costs_left.iter().zip(nodes_left) {
+        least[0] = least[0].min(cost + price[node as usize]);
+    }
+    least.into_iter().fold(f64::INFINITY, f64::min)
 }
