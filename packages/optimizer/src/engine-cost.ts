@@ -32,8 +32,15 @@ export function engineCost(curves: CurveSet, engine: number): EngineCost {
   const rampRho = headroom > 0 && headroomMs > 0 ? 1 - headroom : 1;
   const start = curves.knotStart[engine]!;
   const end = curves.knotStart[engine + 1]!;
-  const rhos = [0, rampRho, ...curves.knotRho.subarray(start, end)].filter((rho) => rho >= 0 && rho < 1);
-  rhos.sort((a, b) => a - b);
+  const rhos: number[] = [];
+  // Knots rise and the first is at 0: only the ramp's start has to find its place.
+  for (let knot = start; knot < end; knot++) {
+    const rho = curves.knotRho[knot]!;
+    const last = rhos.at(-1) ?? -1;
+    if (rampRho > last && rampRho < rho && rampRho < 1) rhos.push(rampRho);
+    if (rho < 1) rhos.push(rho);
+  }
+  if (rampRho < 1 && rampRho > (rhos.at(-1) ?? -1)) rhos.push(rampRho);
   const pieces: CostPiece[] = [];
   let knot = start;
   for (const [index, rho] of rhos.entries()) {

@@ -73,6 +73,16 @@ describe("the gate", () => {
     expect(plan(inputsOf(fleet), previous, null, NO_LIMIT).status).toBe("solved");
   });
 
+  it.each([null, "lost", {}, { format: 1, engines: ["e"], priceMs: [] }])(
+    "opens, and throws nothing, when the last problem is %j",
+    async (problem) => {
+      const inputs = inputsOf(await threeClusters());
+      const previous = { ...stored(plan(inputs, null, null, NO_LIMIT)), problem };
+      const next = plan(inputs, previous, null, NO_LIMIT);
+      expect(next).toMatchObject({ status: "solved", gate: { why: "the publication has no problem" } });
+    },
+  );
+
   const changes: readonly { what: string; why: RegExp; of: (inputs: PlanInputs) => PlanInputs }[] = [
     {
       what: "an engine lost",

@@ -42,17 +42,17 @@ export function tryGate(
   const opened = (why: string): Gate => ({ held: false, why, certificate: null });
   if (previous === null) return opened("nothing is published yet");
   if (index.cells.length === 0) return opened("there is nothing to route");
-  const before = previous.problem as StoredProblem;
-  if (before.format !== 1) return opened("the publication has no problem");
+  const before = storedColumns(previous.problem);
+  if (before === null) return opened("the publication has no problem");
   const changed = changeOf(inputs, problem, index, previous, before);
   if (changed !== null) return opened(changed);
   const does = presentShares(index, problem, previous, inputs.fleet.policy.slots);
   if (does === null) return opened("a cell has no ring of this many slots");
-  const cost = ringCost(problem, does);
+  const costs = engineCosts(problem);
+  const cost = ringCost(problem, does, costs);
   const over = overloaded(problem, does, cost, inputs.fleet.policy.slots);
   if (over >= 0) return opened(`${index.engines[over]!.spec.id} has more work than it can hold`);
 
-  const costs = engineCosts(problem);
   const priceMs = shiftPrices(pinned, Float64Array.from(before.priceMs), costs);
   const boundOf = (each: Problem): number => lowerBound(each, priceMs, costs).lowerBoundMs;
   const freeCostMs = ringCost(withoutChurn(problem), does).objectiveMs;
@@ -66,13 +66,25 @@ export function tryGate(
   return gateMs > 0 && gainMs < gateMs ? { held: true, why: "", certificate } : { held: false, why, certificate };
 }
 
+/** What the gate reads of the last publication's problem. */
+type StoredColumns = Pick<StoredProblem, "cells" | "engines" | "arcStart" | "arcEngine" | "capacityWps" | "priceMs">;
+
+/** A glance, not a check of every number: it was verified when it was published, and what is read here is compared. */
+function storedColumns(problem: unknown): StoredColumns | null {
+  if (typeof problem !== "object" || problem === null) return null;
+  const columns = problem as Partial<StoredColumns>;
+  const { cells, engines, arcStart, arcEngine, capacityWps, priceMs } = columns;
+  const areLists = [cells, engines, arcStart, arcEngine, capacityWps, priceMs].every(Array.isArray);
+  return areLists && priceMs!.length === engines!.length ? (columns as StoredColumns) : null;
+}
+
 /** What changed besides demand, distances and how well engines are: none of that may wait for a gap. */
 function changeOf(
   inputs: PlanInputs,
   { arcStart, arcEngine, curves }: Problem,
   { cells, engines }: ProblemIndex,
   previous: StoredPublication,
-  before: StoredProblem,
+  before: StoredColumns,
 ): string | null {
   const pin = changedPin(inputs.pins ?? [], previous);
   if (pin !== null) return pin;

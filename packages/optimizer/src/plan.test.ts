@@ -132,6 +132,17 @@ describe("the three-cluster example, from fleet to rings", () => {
     expect(auto).toEqual(ts);
   });
 
+  it("gives the same next plan with and without the addon, from the last tree and with moves priced", async () => {
+    const fleet = await threeClusters("{ gateMs: 0 }");
+    const [auto, ts] = (["auto", "ts"] as const).map((solver) => {
+      const first = plan(inputsOf(fleet), null, null, NO_LIMIT, { solver });
+      const next = inputsOf(fleet, { demandRps: { b: { chat: 112 }, c: { chat: 47 } } });
+      return plan(next, stored(first.publication!), structuredClone(first.warm), NO_LIMIT, { solver });
+    });
+    expect(auto!.publication).toEqual(ts!.publication);
+    expect(auto!.warm).toEqual(ts!.warm);
+  });
+
   it("survives the way to a worker thread and into a store", async () => {
     const inputs = structuredClone(inputsOf(await threeClusters()));
     const sent = plan(inputs, null, null, NO_LIMIT);

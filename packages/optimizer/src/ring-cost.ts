@@ -1,4 +1,5 @@
 import { engineCosts, objective } from "./bound.ts";
+import type { EngineCost } from "./engine-cost.ts";
 import type { Problem } from "./problem.ts";
 import { shedPrice } from "./shed.ts";
 
@@ -23,8 +24,11 @@ export interface RingCost {
  * Cost of the rings' shares. A ring is a whole number of slots, so a full engine may get a little more than it holds;
  * that part is priced as if it were shed at the fleet's highest price, which keeps the cost above that of the best plan.
  */
-export function ringCost(problem: Problem, cells: readonly CellShares[]): RingCost {
-  const costs = engineCosts(problem);
+export function ringCost(
+  problem: Problem,
+  cells: readonly CellShares[],
+  costs: readonly EngineCost[] = engineCosts(problem),
+): RingCost {
   const flowWps = new Float64Array(problem.arcEngine.length);
   const loadWps = new Float64Array(costs.length);
   const shedWps = new Float64Array(cells.length);

@@ -74,7 +74,7 @@ export function solvePlan(
   if (problem.arcEngine.length <= LP_ARCS) rungs.push(lp);
   let best: Solved | null = null;
   for (const rung of rungs) {
-    if (best !== null && leftMs() <= 0) break;
+    if (best !== null && (leftMs() <= 0 || isCancelled(budget))) break;
     const tried = rung();
     if (best === null || gapOf(tried.solution) < gapOf(best.solution)) best = tried;
     // What is wrong with the problem itself is wrong on every rung.
@@ -82,6 +82,10 @@ export function solvePlan(
       break;
   }
   return best!;
+}
+
+function isCancelled({ cancel }: PlanBudget): boolean {
+  return cancel !== undefined && Atomics.load(cancel, 0) !== 0;
 }
 
 /** The simplex's answer with equal engines sharing equally and the lowest prices, and what these cost and prove. */
