@@ -55,6 +55,14 @@ describe("demand from reports", () => {
     expect(levels.live("east", 20 * SECOND)).toBe(2);
   });
 
+  it("takes thousands of gateways in one after another, as many restarts leave behind", () => {
+    const levels = new DemandLevels();
+    for (let i = 0; i < 3000; i++) levels.add(report({ gateway: `g${i}`, seq: 1 }), i);
+    expect(levels.live("east", 3000)).toBe(3000);
+    levels.add(report({ gateway: "last", seq: 1 }), 3_600_000);
+    expect(levels.live("east", 3_600_000)).toBe(1);
+  });
+
   it("drops a gateway unheard for three windows while another reports, and takes it back", () => {
     const levels = new DemandLevels();
     run(levels, 0, 20, "g1", 10);

@@ -167,10 +167,11 @@ export class DemandLevels {
 
   /** A cluster's last gateways are kept for good: their demand turned to the floor is not "no report yet". */
   #forget(nowMs: number): void {
-    for (const [key, gateway] of this.#gateways) {
-      const others = this.#members(gateway.cluster).some((each) => each.heardMs > gateway.heardMs);
-      if (others && nowMs - gateway.heardMs > KEEP_MS) this.#gateways.delete(key);
-    }
+    const newestMs = new Map<string, number>();
+    for (const { cluster, heardMs } of this.#gateways.values())
+      newestMs.set(cluster, Math.max(heardMs, newestMs.get(cluster) ?? heardMs));
+    for (const [key, { cluster, heardMs }] of this.#gateways)
+      if (heardMs < newestMs.get(cluster)! && nowMs - heardMs > KEEP_MS) this.#gateways.delete(key);
   }
 }
 
