@@ -84,20 +84,24 @@ export function leftMarginalAt({ pieces }: EngineCost, loadWps: number): number 
   return piece === undefined ? Number.NEGATIVE_INFINITY : piece.slopeMs + piece.bend * (loadWps - piece.fromWps);
 }
 
-/** φ*(w) = max of w·y − φ(y) over 0 ≤ y ≤ U, ms per second, and the load that attains it. */
-export function conjugate({ pieces, capacityWps }: EngineCost, priceMs: number): { valueMs: number; loadWps: number } {
+/** The load at which φ* is attained: φ′⁻¹(w), held to 0 … U. */
+export function loadAt({ pieces, capacityWps }: EngineCost, priceMs: number): number {
   let loadWps = 0;
-  for (const [index, piece] of pieces.entries()) {
+  for (let index = 0; index < pieces.length; index++) {
+    const piece = pieces[index]!;
     if (priceMs <= piece.slopeMs) break;
     const toWps = pieces[index + 1]?.fromWps ?? capacityWps;
     loadWps = toWps;
     const reach = piece.bend > 0 ? piece.fromWps + (priceMs - piece.slopeMs) / piece.bend : Number.POSITIVE_INFINITY;
-    if (reach < toWps) {
-      loadWps = reach;
-      break;
-    }
+    if (reach < toWps) return reach;
   }
-  return { valueMs: priceMs * loadWps - costAt({ pieces, capacityWps }, loadWps), loadWps };
+  return loadWps;
+}
+
+/** φ*(w) = max of w·y − φ(y) over 0 ≤ y ≤ U, ms per second, and the load that attains it. */
+export function conjugate(cost: EngineCost, priceMs: number): { valueMs: number; loadWps: number } {
+  const loadWps = loadAt(cost, priceMs);
+  return { valueMs: priceMs * loadWps - costAt(cost, loadWps), loadWps };
 }
 
 function pieceAt(pieces: readonly CostPiece[], loadWps: number): CostPiece | undefined {

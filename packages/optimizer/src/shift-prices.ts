@@ -1,4 +1,4 @@
-import { conjugate, type EngineCost } from "./engine-cost.ts";
+import { type EngineCost, loadAt } from "./engine-cost.ts";
 import type { Problem } from "./problem.ts";
 import { shedPrice } from "./shed.ts";
 
@@ -19,7 +19,7 @@ export function shiftPrices(problem: Problem, priceMs: Float64Array, costs: read
       let total = 0;
       for (const cell of cells)
         total += problem.demandWps[cell]! * partAbove(problem, cell, demandPriceMs[cell]! + theta);
-      for (const engine of engines) total -= conjugate(costs[engine]!, priceMs[engine]! + theta).loadWps;
+      for (const engine of engines) total -= loadAt(costs[engine]!, priceMs[engine]! + theta);
       return total;
     };
     let demand = 0;
@@ -58,9 +58,10 @@ function partAbove(problem: Problem, cell: number, pi: number): number {
   return above / steps;
 }
 
-/** A slope within this part of the demand of nothing, or a θ known to this many ms, is near enough: the bound is flat there. */
+/** A slope within this part of the demand is none. */
 const FLAT = 1e-9;
-const NARROW_MS = 1e-6;
+/** What the bound may still win, ms per unit of work: at most the slope times what is left of the bracket. */
+const ENOUGH_MS = 1e-6;
 const MOST_LOOKS = 60;
 
 /** Where a falling function passes through 0: the bracket is doubled until it holds it, then cut by the secant or in half. */
@@ -79,7 +80,7 @@ function findRoot(slope: (theta: number) => number, scale: number): number {
   }
   if (value > 0 === otherValue > 0) return 0;
   for (let look = 0; look < MOST_LOOKS; look++) {
-    if (Math.abs(other - at) < NARROW_MS || Math.abs(value) <= FLAT * scale) break;
+    if (Math.abs(value) <= FLAT * scale || Math.abs((other - at) * value) <= ENOUGH_MS * scale) break;
     const secant = at + ((other - at) * value) / (value - otherValue);
     // Every other look halves, so that steps of the slope can't keep the secant at one end.
     const middle = look % 2 === 0 ? secant : (at + other) / 2;
