@@ -1,4 +1,5 @@
-import { execFile } from "node:child_process";
+import { execFile, spawn } from "node:child_process";
+import { once } from "node:events";
 import { mkdtemp, rm, writeFile } from "node:fs/promises";
 import { createServer } from "node:net";
 import { tmpdir } from "node:os";
@@ -195,6 +196,17 @@ describe("the program", { timeout: 60_000 }, () => {
     ]);
     expect(code).toBe(1);
     expect(stderr.trim().split("\n").at(-1)).toMatch(/^guidevane: E\w+: .*not-a-folder/);
+  });
+
+  it("says nothing when nobody reads what it prints any more", async () => {
+    const child = spawn(process.execPath, ["--conditions=@guidevane/source", MAIN, "fleet", "check", DEFAULT_FLEET]);
+    child.stdout.destroy();
+    let stderr = "";
+    child.stderr.on("data", (text: Buffer) => {
+      stderr += text.toString();
+    });
+    await once(child, "close");
+    expect(stderr).toBe("");
   });
 
   it("exits 1 and names the port when one of its ports is taken", async () => {
