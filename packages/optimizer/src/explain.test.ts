@@ -175,6 +175,20 @@ demandRps: { ${places.map((place, at) => `c${place}: { long: ${5 + 2 * at}, shor
     expect(stable).toBeGreaterThan(0);
   });
 
+  it("says that an operator set a weight, and what it costs", async () => {
+    const until = "2030-01-01T00:00:00.000Z";
+    const pins = [{ cluster: "b", class: "chat", weights: { "engine-b": 0.5, "engine-a": 0.5 }, until }];
+    const fleet = await threeClusters();
+    const inputs = { ...inputsOf(fleet, { demandRps: { a: { chat: 30 } } }), pins };
+    const { engines, pinnedUntil, sentence } = explain(planned(inputs), "b", "chat");
+    expect(pinnedUntil).toBe(until);
+    expect(engines.filter(({ isUsed }) => isUsed).map(({ binds }) => binds)).toEqual(["pin", "pin"]);
+    expect(sentence).toContain(`by an operator's word until ${until}`);
+    expect(explain(planned(inputs), "b", "chat", "engine-a").sentence).toMatch(
+      /by an operator's word until .*; left alone/,
+    );
+  });
+
   it("is refused for names that the publication lacks, and says which there are", async () => {
     const publication = planned(inputsOf(await threeClusters()));
     expect(() => explain(publication, "x", "chat")).toThrow("x is not a cluster; known: a, b, c");

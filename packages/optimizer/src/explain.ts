@@ -55,7 +55,7 @@ export interface EngineExplanation {
   readonly addends: Addends;
   /** Sum of the addends. */
   readonly sumMs: number;
-  /** r: the sum less the demand price; 0 where the engine is used, but for rounding. */
+  /** r: the sum less the demand price; 0 where the engine is used, but for rounding and for pins. */
   readonly reducedCostMs: number;
   /** w_e, ms per unit of work: what one more unit of work here costs the fleet. */
   readonly priceMs: number;
@@ -88,6 +88,7 @@ export const BINDING = {
   knot: "the engine rests on a knot of its curve: less would be cheap to take, more is dear",
   move: "moving a request here is not worth the price of a move",
   cost: "it is dearer than the engines in use",
+  pin: "an operator set it",
   out: "the engine has no capacity: it is out, draining or not ready",
 } as const;
 export type Binding = keyof typeof BINDING;
@@ -236,14 +237,17 @@ function explainArc(facts: Facts, snapshot: ClusterSnapshot, shown: SnapshotCell
     loadWps,
     capacityWps,
     worthMs,
-    binds: bindingOf(
-      problem,
-      costs[engine]!,
-      flows.loadWps[engine]!,
-      isUsed,
-      addends.stabilityMs,
-      work * (problem.churn?.moveMs[arc] ?? 0),
-    ),
+    binds:
+      shown.pin !== undefined
+        ? "pin"
+        : bindingOf(
+            problem,
+            costs[engine]!,
+            flows.loadWps[engine]!,
+            isUsed,
+            addends.stabilityMs,
+            work * (problem.churn?.moveMs[arc] ?? 0),
+          ),
     faster: null,
   };
 }
@@ -360,7 +364,10 @@ function cellSentence({
   return `${parts.join("; ")}.`;
 }
 
-function engineSentence({ cluster, class: name, demandPriceMs }: Explanation, each: EngineExplanation): string {
+function engineSentence(
+  { cluster, class: name, demandPriceMs, pinnedUntil }: Explanation,
+  each: EngineExplanation,
+): string {
   const { engine, weight, isUsed, addends, sumMs, reducedCostMs, binds, faster, priceRangeMs } = each;
   const { networkMs, serviceMs, ownWaitMs, inflictedMs, capacityPriceMs, stabilityMs } = addends;
   if (binds === "out") return `${engine} gets nothing of ${cluster}'s ${name}: ${BINDING.out}.`;
@@ -382,5 +389,9 @@ function engineSentence({ cluster, class: name, demandPriceMs }: Explanation, ea
     priceRangeMs === null
       ? ""
       : ` The engine's price is the lowest of a range: one unit of work fewer saves ${ms(priceRangeMs.oneFewer)}, one more costs ${priceRangeMs.oneMore === null ? "what can't be had" : ms(priceRangeMs.oneMore)}.`;
-  return `${engine} gets ${percent(weight)} of ${cluster}'s ${name}: ${made} = ${ms(sumMs)}, the demand price; what holds it there: ${BINDING[binds]}.${also}${free}`;
+  const held =
+    binds === "pin"
+      ? `by an operator's word until ${pinnedUntil}; left alone, a request would cost ${ms(demandPriceMs)}`
+      : `the demand price; what holds it there: ${BINDING[binds]}`;
+  return `${engine} gets ${percent(weight)} of ${cluster}'s ${name}: ${made} = ${ms(sumMs)}, ${held}.${also}${free}`;
 }

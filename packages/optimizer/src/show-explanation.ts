@@ -29,7 +29,7 @@ export function showExplanation(explanation: Explanation): string {
     `${(100 * each.weight).toFixed(2)} %`,
     ...shownAddends(each),
     each.sumMs.toFixed(2),
-    each.isUsed ? "" : each.reducedCostMs.toFixed(2),
+    each.isUsed && each.binds !== "pin" ? "" : each.reducedCostMs.toFixed(2),
     each.capacityWps > 0 ? `${((100 * each.loadWps) / each.capacityWps).toFixed(1)} %` : "",
     each.binds,
   ]);
