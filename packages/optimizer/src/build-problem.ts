@@ -87,21 +87,22 @@ export function buildProblem(inputs: PlanInputs, options: BuildOptions = {}): Bu
   const arcEngine: number[] = [];
   const rttMs: number[] = [];
   const serviceMs: number[] = [];
+  // Distance aside, who may serve what is the same for every cluster: thousands of cells share a few lists.
+  const able = new Map([...fleet.classes.values()].map((spec) => [spec, ableEngines(spec, engines)]));
   for (const cluster of fleet.clusters.values()) {
     const rtts = engines.map(({ spec }) => rttMsOf(fleet, cluster, spec));
     for (const spec of fleet.classes.values()) {
-      const why: string[] = [];
-      for (const [engine, facts] of engines.entries()) {
-        const ruledOut = ineligibleFor(spec, facts.spec, rtts[engine]!);
-        if (ruledOut !== null) {
-          why.push(`${facts.spec.id}: ${ruledOut.message}`);
-          continue;
-        }
+      const before = arcEngine.length;
+      for (const { engine, idle } of able.get(spec)!) {
+        if (spec.needs.networkMs !== null && rtts[engine]! > spec.needs.networkMs) continue;
         arcEngine.push(engine);
         rttMs.push(rtts[engine]!);
-        serviceMs.push(idleMs(facts.profile, spec));
+        serviceMs.push(idle);
       }
-      if (why.length === engines.length) {
+      if (arcEngine.length === before) {
+        const why = engines.map(
+          (facts, engine) => `${facts.spec.id}: ${ineligibleFor(spec, facts.spec, rtts[engine]!)?.message ?? ""}`,
+        );
         leftOut.push({ cluster: cluster.name, requestClass: spec.name, why });
         continue;
       }
@@ -119,11 +120,12 @@ export function buildProblem(inputs: PlanInputs, options: BuildOptions = {}): Bu
   const arcs = { arcStart: Uint32Array.from(arcStart), arcEngine: Uint32Array.from(arcEngine), arcCostMs };
   const curves = fleetCurves(fleet, cells, engines, arcs, options.evenLoadMs ?? EVEN_LOAD_MS);
   const leastShedMs = leastShedPrice(curves, arcs);
+  const ranks = priorityRanks(fleet);
   const problem: Problem = {
     demandWps: Float64Array.from(cells, ({ demandRps, spec }) => demandRps * spec.work),
     ...arcs,
     curves,
-    shedMs: Float64Array.from(cells, ({ spec }) => leastShedMs * (1 + rankOf(fleet, spec))),
+    shedMs: Float64Array.from(cells, ({ spec }) => leastShedMs * (1 + ranks.get(spec.priority)!)),
     shedStepMs: SHED_STEP_MS,
     shedSteps: SHED_STEPS,
   };
@@ -136,6 +138,13 @@ export function buildProblem(inputs: PlanInputs, options: BuildOptions = {}): Bu
     leftOut,
   };
   return { ok: true, problem, index };
+}
+
+/** Engines that may serve a class from next door, and what a request of it takes there when they are idle, ms. */
+function ableEngines(spec: ClassSpec, engines: readonly EngineFacts[]): { engine: number; idle: number }[] {
+  return engines.flatMap(({ spec: engineSpec, profile }, engine) =>
+    ineligibleFor(spec, engineSpec, 0) === null ? [{ engine, idle: idleMs(profile, spec) }] : [],
+  );
 }
 
 /** n_ke − rtt_ke: time to the first token of an idle engine at this prompt's length, and its tokens. */
@@ -232,9 +241,10 @@ function leastShedPrice(curves: CurveSet, { arcEngine, arcCostMs }: Arcs): numbe
   return Math.max(LEAST_SHED_MS, SHED_FACTOR * dearest);
 }
 
-/** Number of distinct lower priorities in the fleet. */
-function rankOf(fleet: Fleet, spec: ClassSpec): number {
-  return new Set([...fleet.classes.values()].map((each) => each.priority).filter((each) => each < spec.priority)).size;
+/** By priority: the number of distinct lower ones in the fleet. */
+function priorityRanks({ classes }: Fleet): Map<number, number> {
+  const priorities = [...new Set([...classes.values()].map(({ priority }) => priority))].sort((a, b) => a - b);
+  return new Map(priorities.map((priority, rank) => [priority, rank]));
 }
 
 function wrongInput(inputs: PlanInputs): { status: SolveStatus; message: string } | null {

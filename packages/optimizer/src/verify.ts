@@ -85,7 +85,8 @@ function readRoute(stored: StoredProblem, cell: number, found: SnapshotCell, at:
   const owners = decodeRing(found);
   const slots = owners.length;
   if (slots === 0) wrong.push(`${at}: no ring`);
-  const counts = found.engines.map((_, index) => owners.reduce((sum, owner) => sum + Number(owner === index), 0));
+  const counts = found.engines.map(() => 0);
+  for (const owner of owners) counts[owner]! += 1;
   const flowWps = new Map<number, number>();
   for (const [index, id] of found.engines.entries()) {
     const arc = eligible.get(id);
