@@ -76,7 +76,7 @@ describe("a fleet file under watch", () => {
     await watch.reload("test");
     expect(taken).toEqual([]);
     const refused = said.find(({ level }) => level === "error")!;
-    expect(refused.message).toBe("the changed fleet file was refused; the present one stays");
+    expect(refused.message).toBe("the fleet file was refused; the present one stays");
     expect(refused.facts.error).toContain("engines.e1.capacityWps");
     expect(refused.facts.error).toContain("(got -5)");
     await rm(path);
@@ -102,10 +102,13 @@ describe("a fleet file under watch", () => {
     expect(said.at(-1)).toMatchObject({ level: "warn", facts: { needRestart: ["gateway.limits.headBytes"] } });
   });
 
-  it("is read again on SIGHUP, and left alone when nothing changed", async () => {
-    const { said, taken, until } = await start();
+  it("is left alone when a date changed and nothing else, and taken on SIGHUP all the same", async () => {
+    const { said, taken, until, watch } = await start();
+    await watch.reload("test");
+    expect([said.map(({ message }) => message), taken]).toEqual([["the fleet file is as before"], []]);
+    // A key file that it names may have changed, and is read when the fleet is taken.
     process.emit("SIGHUP");
-    await until(() => said.length > 0);
-    expect([said[0]!.message, taken]).toEqual(["the fleet file is as before", []]);
+    await until(() => taken.length > 0);
+    expect(taken).toEqual([1]);
   });
 });

@@ -20,8 +20,12 @@ export interface ReloadOptions {
 
 /** A fleet file under watch. */
 export interface FleetWatch {
-  /** Reads the file now, as on SIGHUP; resolves when it has been taken or refused. Never rejects. */
-  reload(why: string): Promise<void>;
+  /**
+   * Reads the file now; resolves when it has been taken or refused. Never rejects.
+   *
+   * @param always take it also where no text changed, as on SIGHUP: a key file that it names may have
+   */
+  reload(why: string, always?: boolean): Promise<void>;
   stop(): void;
 }
 
@@ -36,32 +40,29 @@ export function watchFleet({ path, files, take, logger, pollMs = 1000 }: ReloadO
   let stopped = false;
 
   /** One after another: each compares with what the one before took. */
-  function reload(why: string): Promise<void> {
-    running = running.then(() => (stopped ? undefined : readAndTake(why)));
+  function reload(why: string, always = false): Promise<void> {
+    running = running.then(() => (stopped ? undefined : readAndTake(why, always)));
     return running;
   }
 
-  async function readAndTake(why: string): Promise<void> {
+  async function readAndTake(why: string, always: boolean): Promise<void> {
     const facts = { why, fleet: path };
     try {
       const { fleet, texts } = await readFleetFiles(path);
       watch(texts.keys());
-      if (isSame(texts, present)) {
+      if (isSame(texts, present) && !always) {
         logger.info(facts, "the fleet file is as before");
         return;
       }
       const needRestart = await take(fleet);
       present = texts;
-      if (needRestart.length === 0) logger.info(facts, "took the changed fleet file");
+      if (needRestart.length === 0) logger.info(facts, "took the fleet file");
       else
-        logger.warn(
-          { ...facts, needRestart },
-          `took the changed fleet file; only a restart takes: ${needRestart.join(", ")}`,
-        );
+        logger.warn({ ...facts, needRestart }, `took the fleet file; only a restart takes: ${needRestart.join(", ")}`);
     } catch (error) {
       // An editor saves in two steps, and a person makes mistakes.
       const message = GuidevaneError.is(error) ? error.message : String(error);
-      logger.error({ ...facts, error: message }, "the changed fleet file was refused; the present one stays");
+      logger.error({ ...facts, error: message }, "the fleet file was refused; the present one stays");
     }
   }
 
@@ -73,7 +74,7 @@ export function watchFleet({ path, files, take, logger, pollMs = 1000 }: ReloadO
     }
   }
   const onChange = (): void => void reload("a file changed");
-  const onHangup = (): void => void reload("SIGHUP");
+  const onHangup = (): void => void reload("SIGHUP", true);
   watch([resolve(path), ...files.texts.keys()]);
   process.on("SIGHUP", onHangup);
   return {

@@ -144,7 +144,7 @@ describe("a command that serves", { timeout: 60_000 }, () => {
     const text = await readFile(fleet, "utf8");
     await writeFile(fleet, text.replace(/^clusters:/m, "clusters:\n  added: { region: elsewhere }"));
     control.process.kill("SIGHUP");
-    expect(await control.logged("why")).toMatchObject({ msg: "took the changed fleet file" });
+    expect(await control.logged("why")).toMatchObject({ msg: "took the fleet file" });
     expect((await clusters()).length).toBe(before + 1);
     control.process.kill("SIGTERM");
     expect((await control.ended).code).toBe(0);
