@@ -7,7 +7,8 @@ import type { Problem } from "./problem.ts";
  *
  *     ẑ_ke = v_ke·d_k,   m_ke = churnMs ÷ a_k        a request/s gained beyond x̂_ke = v_ke·D_k costs `churnMs`
  *
- * because weights are what gateways hold: demand that comes and goes at the same weights moves nothing. Only the side that
+ * because weights are what gateways hold: demand that comes and goes at the same weights moves nothing. Of a cell that sheds
+ * it is the part that was served: counted from all of it, as much as is shed could move to and fro for nothing. Only the side that
  * gains pays, so a move costs `churnMs` once. A cell without published weights has nothing to move from, and pays nothing.
  */
 export function addChurn(
@@ -20,15 +21,22 @@ export function addChurn(
   const referenceWps = new Float64Array(problem.arcEngine.length);
   const moveMs = new Float64Array(problem.arcEngine.length);
   for (const [cell, facts] of cells.entries()) {
-    const weights = publishedWeights(previous, facts);
-    if (weights === null) continue;
+    const found = publishedCell(previous, facts);
+    if (found === undefined) continue;
+    const weights = new Map(found.engines.map((id, at) => [id, found.weights[at]!]));
+    const servedWps = problem.demandWps[cell]! * servedPart(found.shed);
     for (let arc = problem.arcStart[cell]!; arc < problem.arcStart[cell + 1]!; arc++) {
       const weight = weights.get(engines[problem.arcEngine[arc]!]!.spec.id) ?? 0;
-      referenceWps[arc] = weight * problem.demandWps[cell]!;
+      referenceWps[arc] = weight * servedWps;
       moveMs[arc] = churnMs / facts.spec.work;
     }
   }
   return { ...problem, churn: { referenceWps, moveMs } };
+}
+
+/** Part of the demand that the published weights carry; of a cell that is shed whole, what they would carry. */
+export function servedPart(shed: number): number {
+  return shed < 1 ? 1 - shed : 1;
 }
 
 /** The publication's cell of the same cluster and class. */

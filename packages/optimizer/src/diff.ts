@@ -1,5 +1,6 @@
 import { isDeepStrictEqual } from "node:util";
 import type { Publication, SnapshotClass } from "@guidevane/core";
+import { servedPart } from "./churn.ts";
 import { shareEqually } from "./equal-engines.ts";
 import { cellKey } from "./plan-types.ts";
 import type { Problem, Solution } from "./problem.ts";
@@ -73,6 +74,8 @@ interface Side {
   readonly classes: Readonly<Record<string, SnapshotClass>>;
   readonly weights: Weights;
   readonly demandRps: ReadonlyMap<string, number>;
+  /** Part of the demand that the weights carry, by cell. */
+  readonly served: ReadonlyMap<string, number>;
   /** By cell and engine id; undefined for an engine that the cell's cluster does not know. */
   readonly rttMs: (cell: number, engine: string) => number | undefined;
 }
@@ -91,8 +94,14 @@ function readSide(publication: Publication): Side {
     for (const cell of shown)
       weights.set(cellKey(cluster, cell.class), new Map(cell.engines.map((engine, at) => [engine, cell.weights[at]!])));
   }
+  const served = new Map(
+    [...publication.clusters.values()].flatMap(({ cluster, cells: shown }) =>
+      shown.map((cell) => [cellKey(cluster, cell.class), servedPart(cell.shed)] as const),
+    ),
+  );
   const [any] = publication.clusters.values();
   return {
+    served,
     stored,
     cells,
     engines: stored.engines,
@@ -211,8 +220,9 @@ function churnFrom(
   for (const [cell, name] of frame.cells.entries()) {
     const weights = a.weights.get(name);
     if (weights === undefined) continue;
+    const servedWps = problem.demandWps[cell]! * a.served.get(name)!;
     for (let arc = problem.arcStart[cell]!; arc < problem.arcStart[cell + 1]!; arc++) {
-      referenceWps[arc] = (weights.get(frame.engines[problem.arcEngine[arc]!]!) ?? 0) * problem.demandWps[cell]!;
+      referenceWps[arc] = (weights.get(frame.engines[problem.arcEngine[arc]!]!) ?? 0) * servedWps;
       moveMs[arc] = churnMs / workOf(cell);
     }
   }
