@@ -6,10 +6,12 @@ import { evenPublication, testFleet } from "./testing/fleet.ts";
 const EAST = "east\nchat";
 const WEST = "west\nchat";
 
-function reported(offered: number): DemandLevels {
+/** A gateway of east that has seen this much a second for so long. */
+function reported(offered: number, seconds = 60): DemandLevels {
   const levels = new DemandLevels();
   const counts = { offered, work: offered, retries: 0, clientRetries: 0, shed: 0 };
-  levels.add({ gateway: "g", cluster: "east", seq: 1, windowMs: 1000, classes: { chat: counts }, engines: {} }, 0);
+  for (let seq = 1; seq <= seconds + 1; seq++)
+    levels.add({ gateway: "g", cluster: "east", seq, windowMs: 1000, classes: { chat: counts }, engines: {} }, 0);
   return levels;
 }
 
@@ -39,11 +41,26 @@ describe("demand before gateways report", () => {
 describe("demand once gateways report", () => {
   it("is theirs for their cluster alone, and zero is the floor", async () => {
     const fleet = await testFleet();
-    expect(demandOf(fleet, reported(12), null, 0).get(EAST)).toEqual({ rps: 12, source: "reported" });
+    expect(demandOf(fleet, reported(12), null, 0).get(EAST)?.source).toBe("reported");
+    expect(demandOf(fleet, reported(12), null, 0).get(EAST)?.rps).toBeCloseTo(12, 9);
     expect(demandOf(fleet, reported(12), null, 0).get(WEST)?.source).toBe("assumed");
     const quiet = reported(12);
-    for (let seq = 2; seq < 600; seq++)
+    for (let seq = 62; seq < 600; seq++)
       quiet.add({ gateway: "g", cluster: "east", seq, windowMs: 1000, classes: {}, engines: {} }, seq * 1000);
     expect(demandOf(fleet, quiet, null, 600_000).get(EAST)).toEqual({ rps: DEMAND_FLOOR_RPS, source: "reported" });
+  });
+
+  it("is drawn towards what was known before while it is young, so that chance sheds nothing", async () => {
+    const fleet = await testFleet();
+    const rpsAfter = (offered: number, seconds: number) =>
+      demandOf(fleet, reported(offered, seconds), null, 0).get(EAST)!.rps;
+    expect(rpsAfter(9, 3)).toBeCloseTo(7 + (9 - 7) * 0.1, 9);
+    expect(rpsAfter(5, 15)).toBeCloseTo(7 + (5 - 7) * 0.5, 9);
+    expect(rpsAfter(5, 30)).toBeCloseTo(5, 9);
+  });
+
+  it("is believed at once when it rises beyond chance", async () => {
+    // 7 ± 3 × √(7 / 3 s)
+    expect(demandOf(await testFleet(), reported(20, 3), null, 0).get(EAST)!.rps).toBeCloseTo(20, 9);
   });
 });

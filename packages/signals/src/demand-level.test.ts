@@ -51,7 +51,7 @@ describe("demand from reports", () => {
     const levels = new DemandLevels();
     run(levels, 0, 20, "g1", 10);
     run(levels, 0, 20, "g2", 30);
-    expect(levels.of("east", 20 * SECOND)?.get("chat")).toEqual({ offeredRps: 40, work: 1, ageMs: 0 });
+    expect(levels.of("east", 20 * SECOND)?.get("chat")).toMatchObject({ offeredRps: 40, work: 1, ageMs: 0 });
     expect(levels.live("east", 20 * SECOND)).toBe(2);
   });
 

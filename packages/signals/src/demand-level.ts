@@ -23,6 +23,8 @@ export interface DemandLevel {
   readonly work: number | null;
   /** Since the last report of the cluster. */
   readonly ageMs: number;
+  /** Whole windows of traffic that the level is a mean of; of little time it is a guess. */
+  readonly overMs: number;
 }
 
 /** What gateways say of one engine together. */
@@ -114,23 +116,25 @@ export class DemandLevels {
     if (!members.some((each) => each.offeredEver) && nowMs - firstMs < STARTING_MS) return null;
     const ageMs = nowMs - heardMs;
     const counted = members.filter((each) => heardMs - each.heardMs <= WINDOWS_HEARD * each.windowMs);
-    const sums = new Map<string, { rps: number; offered: number; work: number }>();
+    const sums = new Map<string, { rps: number; offered: number; work: number; overMs: number }>();
     for (const gateway of counted) {
       for (const [name, { level, offered, work }] of gateway.classes) {
-        const sum = sums.get(name) ?? { rps: 0, offered: 0, work: 0 };
+        const sum = sums.get(name) ?? { rps: 0, offered: 0, work: 0, overMs: 0 };
         sum.rps += level.perSecond;
         sum.offered += offered;
         sum.work += work;
+        sum.overMs = Math.max(sum.overMs, level.overMs);
         sums.set(name, sum);
       }
     }
     return new Map(
-      [...sums].map(([name, { rps, offered, work }]) => [
+      [...sums].map(([name, { rps, offered, work, overMs }]) => [
         name,
         {
           offeredRps: ageMs > KEEP_MS ? DEMAND_FLOOR_RPS : Math.max(DEMAND_FLOOR_RPS, rps),
           work: offered > 0 ? work / offered : null,
           ageMs,
+          overMs,
         },
       ]),
     );

@@ -35,6 +35,11 @@ export class Level {
     if (this.#fast > this.#slow + DEVIATIONS * deviation) this.#slow = this.#fast;
   }
 
+  /** Whole windows seen since the first arrival, ms. */
+  get overMs(): number {
+    return this.#seenMs ?? 0;
+  }
+
   get perSecond(): number {
     return this.#slow;
   }
