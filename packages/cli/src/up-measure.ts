@@ -16,7 +16,7 @@ export interface CellTraffic {
 export interface UpMeasure {
   readonly version: number;
   readonly cells: readonly CellTraffic[];
-  /** Means over the seconds measured. `gap` is the certificate's, relative. */
+  /** Means over the seconds measured. `gap` is to the best that any weights could give: the certificate's without the price of moving. */
   readonly expectedMs: number;
   readonly gap: number;
   /** Of all whole answers, round trips included; null where nothing was driven. */
@@ -56,7 +56,7 @@ export class UpMeasurement {
       version: newest.version,
       cells: [...this.#fleet.clusters.keys()].flatMap((cluster) => this.#traffic(cluster)),
       expectedMs: mean(certificates.map((each) => each.expectedLatencyMs)),
-      gap: mean(certificates.map((each) => each.gap)),
+      gap: mean(certificates.map((each) => each.churnFree.gap)),
       measuredMs: answered === 0 ? null : latencyMs / answered,
       answered,
       failed: sum(driven, (cell) => Object.values(cell.failures).reduce((total, count) => total + count, 0)),

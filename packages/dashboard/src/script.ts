@@ -99,7 +99,7 @@ function showSummary(snapshots) {
   const { certificate, version, madeAt } = first;
   const seconds = Math.max(0, Math.round((Date.now() - Date.parse(madeAt)) / 1000));
   byId("summary").textContent = "version " + version + ", " + seconds + " s old · mean latency " + round(certificate.expectedLatencyMs, 0)
-    + " ms · within " + percent(certificate.gap, 2) + " of the optimum";
+    + " ms · within " + percent(certificate.churnFree.gap, 2) + " of the optimum";
 }
 
 async function refresh() {
