@@ -22,7 +22,7 @@ export interface AdminParts {
 export function createAdmin(parts: AdminParts): Server {
   return createServer((request, response) => {
     answer(parts, request, response).catch((error: unknown) => {
-      send(response, 500, { error: error instanceof Error ? error.message : String(error) });
+      send(response, 500, failure("internal_error", error instanceof Error ? error.message : String(error)));
     });
   });
 }
@@ -37,12 +37,19 @@ async function answer(parts: AdminParts, request: IncomingMessage, response: Ser
     return why === null ? send(response, 200, { status: "ready" }) : send(response, 503, { status: "not ready", why });
   }
   if (parts.token === null && !ownHost(request.headers.host))
-    return send(response, 403, { error: `the Host ${JSON.stringify(request.headers.host)} is not this machine` });
+    return send(
+      response,
+      403,
+      failure("forbidden", `the Host ${JSON.stringify(request.headers.host)} is not this machine`),
+    );
   if (!authorised(parts.token, request.headers.authorization))
-    return send(response, 401, { error: "a bearer token is required" }, { "www-authenticate": "Bearer" });
-  if (path !== "/metrics" && path !== "/v1/engines") return send(response, 404, { error: `there is no ${path} here` });
+    return send(response, 401, failure("unauthorized", "a bearer token is required"), { "www-authenticate": "Bearer" });
+  if (path !== "/metrics" && path !== "/v1/engines")
+    return send(response, 404, failure("not_found", `there is no ${path} here`));
   if (request.method !== "GET" && request.method !== "HEAD")
-    return send(response, 405, { error: `${request.method} is not allowed here` }, { allow: "GET, HEAD" });
+    return send(response, 405, failure("method_not_allowed", `${request.method} is not allowed here`), {
+      allow: "GET, HEAD",
+    });
   if (path === "/v1/engines") return send(response, 200, engineAnswers(parts));
   for (const engine of parts.engines.all())
     parts.metrics.inFlight.set({ engine: engine.id }, parts.engines.inFlight(engine.id));
@@ -50,6 +57,12 @@ async function answer(parts: AdminParts, request: IncomingMessage, response: Ser
   const text = await parts.metrics.registry.metrics();
   response.writeHead(200, { "content-type": parts.metrics.registry.contentType });
   response.end(request.method === "HEAD" ? undefined : text);
+}
+
+/** The body of a refusal, in the shape of every other one. */
+function failure(code: string, message: string): unknown {
+  const type = code === "internal_error" ? "server_error" : "invalid_request_error";
+  return { error: { message, type, code } };
 }
 
 /** `GET /v1/engines`, CONTRACT §7. */
