@@ -1,3 +1,4 @@
+import { existsSync } from "node:fs";
 import { join } from "node:path";
 import { environment, root } from "./find-node.mjs";
 import { capture } from "./start.mjs";
@@ -10,6 +11,10 @@ import { capture } from "./start.mjs";
  */
 export async function build(node) {
   const options = { cwd: root, env: environment(node) };
+  if (!existsSync(join(root, "packages", "cli", "dist", "main.js")))
+    process.stderr.write(
+      "building the packages, and the native addon where cargo is: the first time takes some minutes\n",
+    );
   const turbo = join(root, "node_modules", "turbo", "bin", "turbo");
   const [packages, addon] = await Promise.all([
     capture(node, [turbo, "run", "build", "--output-logs=errors-only"], options),
