@@ -41,7 +41,12 @@ export function buildFleet(
     ),
     policy: document.policy,
     gateway: document.gateway,
-    warnings: [...genericCurves(engines), ...guessedRoundTrips(engines, clusters, network)],
+    warnings: [
+      ...genericCurves(engines),
+      ...foreignProfiles(engines, profiles),
+      ...guessedRoundTrips(engines, clusters, network),
+      ...excessDemand(document, engines, classes),
+    ],
   };
 }
 
@@ -63,6 +68,36 @@ function demandProblems(
 function genericCurves(engines: ReadonlyMap<string, EngineSpec>): string[] {
   const without = [...engines.values()].filter(({ profile }) => profile === null);
   return without.map(({ id }) => `engines.${id} has no profile: the generic curve is used`);
+}
+
+function foreignProfiles(engines: ReadonlyMap<string, EngineSpec>, profiles: ReadonlyMap<string, Profile>): string[] {
+  return [...engines.values()].flatMap(({ id, models, profile }) => {
+    const measured = profile === null ? null : (profiles.get(profile)?.model ?? null);
+    return measured === null || models.includes(measured)
+      ? []
+      : [`engines.${id} serves ${models.join(", ")} by a profile measured for ${measured}`];
+  });
+}
+
+/** Of all models together: an engine may serve several, so that a model alone says little. */
+function excessDemand(
+  document: FleetDocument,
+  engines: ReadonlyMap<string, EngineSpec>,
+  classes: ReadonlyMap<string, ClassSpec>,
+): string[] {
+  const rates = Object.values(document.demandRps).flatMap((byClass) => Object.entries(byClass));
+  const demandWps = rates.reduce((sum, [name, rps]) => sum + rps * (classes.get(name)?.work ?? 0), 0);
+  const active = [...engines.values()].filter(({ adminState }) => adminState === "active");
+  const capacityWps = active.reduce((sum, engine) => sum + engine.capacityWps * engine.replicas, 0);
+  return demandWps > capacityWps
+    ? [
+        `demandRps asks for ${round(demandWps)} units of work/s and active engines hold ${round(capacityWps)}: some is shed`,
+      ]
+    : [];
+}
+
+function round(value: number): number {
+  return Number(value.toPrecision(4));
 }
 
 function guessedRoundTrips(

@@ -39,7 +39,7 @@ classes:
   chat: { model: llama-3.1-70b, priority: 10 }
 network: { file: rtt.csv }
 profiles: { h100: { file: profiles/h100.yaml } }
-demandRps: { us-east: { chat: 90 } }
+demandRps: { us-east: { chat: 40 } }
 `;
 
 function load(text: string): Promise<Fleet> {
@@ -99,7 +99,7 @@ describe("a good fleet file", () => {
     expect(fleet.gateway.retry.attempts).toBe(2);
     expect(fleet.gateway.timers.headMs).toBe(300_000);
     expect(fleet.gateway.trustHeaders).toBe(true);
-    expect(fleet.demandRps.get("us-east")?.get("chat")).toBe(90);
+    expect(fleet.demandRps.get("us-east")?.get("chat")).toBe(40);
   });
 
   it("gives a class of its own to a model that no class names, with the reference request's tokens", async () => {
@@ -134,6 +134,18 @@ describe("a good fleet file", () => {
       "engines.usw2-a has no profile: the generic curve is used",
       "no round trip from cluster us-east (us-east-1) to us-west-2: 100 ms assumed for engine usw2-a",
     ]);
+  });
+
+  it("has warnings for demand beyond all capacity and for a profile of another model", async () => {
+    expect((await load(whole.replace("chat: 40", "chat: 900"))).warnings.at(-1)).toBe(
+      "demandRps asks for 900 units of work/s and active engines hold 59: some is shed",
+    );
+    const foreign = await load(whole.replace("[llama-3.1-70b]", "[llama-3.1-8b, llama-3.1-70b]"));
+    expect(foreign.warnings.some((each) => each.includes("measured for"))).toBe(false);
+    const other = whole.replace("[llama-3.1-70b]", "[small]");
+    expect((await load(other)).warnings).toContain(
+      "engines.use1-a serves small by a profile measured for llama-3.1-70b",
+    );
   });
 
   it("finds profiles and round trips for its engines", async () => {
@@ -231,7 +243,7 @@ describe("a bad fleet file is refused with one problem, naming path and value", 
     ],
     [
       "demand of a class that is not there",
-      whole.replace("{ chat: 90 }", "{ talk: 90 }"),
+      whole.replace("{ chat: 40 }", "{ talk: 90 }"),
       { code: "unknown_name", path: "demandRps.us-east.talk", value: '"talk"' },
     ],
     [
@@ -265,7 +277,7 @@ describe("a bad fleet file is refused with one problem, naming path and value", 
       whole.replace("file: rtt.csv", "file: missing.csv"),
       { code: "unreadable_file", path: "network.file", value: '"missing.csv"' },
     ],
-    ["a name of digits alone", whole.replace("{ chat: 90 }", "{ 90: 90 }"), { code: "invalid_value" }],
+    ["a name of digits alone", whole.replace("{ chat: 40 }", "{ 40: 40 }"), { code: "invalid_value" }],
     ["a name with a space", whole.replace("  usw2-a:", '  "us w2":'), { code: "invalid_value", path: "engines.us w2" }],
     [
       "an anchor",
