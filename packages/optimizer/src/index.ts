@@ -11,15 +11,8 @@ export {
   type ProblemIndex,
 } from "./build-problem.ts";
 export { type Diff, diff, type ExplainedMove, INPUT_KINDS, type InputKind } from "./diff.ts";
-export {
-  type Addends,
-  BINDING,
-  type Binding,
-  type EngineExplanation,
-  type Explanation,
-  explain,
-  type Range,
-} from "./explain.ts";
+export { type Addends, type EngineExplanation, type Explanation, explain, type Range } from "./explain.ts";
+export { BINDING, type Binding } from "./explain-words.ts";
 export type { Gate } from "./gate.ts";
 export { keysMoved } from "./keys-moved.ts";
 export { meanLatency, type NearestOnly, nearestOnly, type OverCapacity } from "./nearest.ts";
