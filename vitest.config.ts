@@ -1,3 +1,4 @@
+import { availableParallelism } from "node:os";
 import { defineConfig } from "vitest/config";
 
 const conditions = ["@guidevane/source"];
@@ -8,6 +9,8 @@ export default defineConfig({
   test: {
     execArgv: ["--conditions=@guidevane/source"],
     // A busy machine with few cores is slow, not wrong; what must be quick is asserted in the test.
+    // Vitest leaves one core to itself, which of two is half of them.
+    maxWorkers: Math.max(2, availableParallelism() - 1),
     testTimeout: 30_000,
     hookTimeout: 60_000,
     projects: [
