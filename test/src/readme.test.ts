@@ -12,6 +12,11 @@ const program = /^(?:node packages\/cli\/dist\/main\.js|npx guidevane) (?=fleet 
 const elsewhere: readonly { readonly command: RegExp; readonly file: string; readonly runs: string }[] = [
   { command: /^npm start$/, file: "test/src/up.test.ts", runs: '"npm", ["start"' },
   { command: /^curl /, file: "test/src/up.test.ts", runs: "readmeCommands()" },
+  {
+    command: /^npx guidevane explain b chat$/,
+    file: "packages/cli/src/ask-control.test.ts",
+    runs: 'run("explain", "b", "chat")',
+  },
   { command: /^npm test$/, file: ".ci/run", runs: "npm test" },
   { command: /^npm run lint$/, file: ".ci/run", runs: "npm run --silent lint" },
   { command: /^npm run typecheck$/, file: ".ci/run", runs: "npm run --silent typecheck" },
