@@ -61,7 +61,7 @@ describe("a whole control plane", () => {
     expect(second.snapshot.epoch).toBe(first.snapshot.epoch);
     await control.stop();
     // The engine's page has no metrics, which is told of once an engine; nothing else may be wrong.
-    expect(logger.warnings).toEqual(Array(2).fill("metrics can't be read: no known series on the page"));
+    expect(faults(logger)).toEqual(Array(2).fill("metrics can't be read: no known series on the page"));
 
     const stored = await openDirectoryStore({ directory }).get();
     expect(verifyPublication(stored!)).toEqual([]);
@@ -88,6 +88,11 @@ describe("a whole control plane", () => {
     expect(changed.snapshot.cells[0]?.weights).toEqual([1]);
     expect((await snapshot(edited.control, "", "north")).snapshot.cluster).toBe("north");
     await edited.control.stop();
-    expect(edited.logger.warnings).toHaveLength(1);
+    expect(faults(edited.logger)).toHaveLength(1);
   });
 });
+
+/** Warnings but the one that the twin solves, said where there is no addon. */
+function faults({ warnings }: TestLogger): string[] {
+  return warnings.filter((each) => !each.startsWith("plans are solved in TypeScript"));
+}
