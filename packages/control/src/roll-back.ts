@@ -2,6 +2,7 @@ import {
   type AdminState,
   type ClusterSnapshot,
   type EngineSpec,
+  engineDefinition,
   type Fleet,
   ineligibleFor,
   type Publication,
@@ -90,21 +91,7 @@ function presentEngines(
       engines[id] = { ...planned, adminState: "out" };
       continue;
     }
-    const { url, kind, region, capabilities, residency, compute, maxContextTokens, replicas, health, models } = present;
-    engines[id] = {
-      ...planned,
-      url,
-      kind,
-      region,
-      models: [...models],
-      capabilities: capabilities === null ? null : [...capabilities],
-      residency,
-      compute,
-      maxContextTokens,
-      replicas,
-      adminState: adminState(present),
-      health,
-    };
+    engines[id] = { ...planned, ...engineDefinition(present), adminState: adminState(present) };
   }
   return engines;
 }

@@ -1,5 +1,12 @@
 import { isDeepStrictEqual } from "node:util";
-import type { Fleet, Publication, SnapshotClass, SnapshotEngine } from "@guidevane/core";
+import {
+  classDefinition,
+  engineDefinition,
+  type Fleet,
+  type Publication,
+  type SnapshotClass,
+  type SnapshotEngine,
+} from "@guidevane/core";
 import type { EngineFacts, ProblemIndex } from "./build-problem.ts";
 import type { Problem } from "./problem.ts";
 
@@ -44,22 +51,7 @@ type FiguresOfSnapshot = Pick<SnapshotEngine, "loadWps" | "capacityWps" | "price
 
 /** What a snapshot says of an engine besides its distance and the plan's figures. */
 function definition({ spec, adminState, plannedFactor, plannedReady }: EngineFacts): Definition {
-  const { url, kind, region, models, capabilities, residency, compute, maxContextTokens, replicas, health } = spec;
-  return {
-    url,
-    kind,
-    region,
-    models: [...models],
-    capabilities: capabilities === null ? null : [...capabilities],
-    residency,
-    compute,
-    maxContextTokens,
-    replicas,
-    adminState,
-    health,
-    plannedFactor,
-    plannedReady,
-  };
+  return { ...engineDefinition(spec), adminState, plannedFactor, plannedReady };
 }
 
 /** How much of its health an engine may lose or win while gateways are still told the old figure. */
@@ -90,23 +82,5 @@ export function sameDefinitions(
 }
 
 export function snapshotClasses({ classes }: Pick<Fleet, "classes">): Record<string, SnapshotClass> {
-  const out: Record<string, SnapshotClass> = {};
-  for (const spec of classes.values()) {
-    const { model, priority, work, promptTokens, outputTokens, firstTokenMs, needs } = spec;
-    out[spec.name] = {
-      model,
-      priority,
-      work,
-      promptTokens,
-      outputTokens,
-      firstTokenMs,
-      needs: {
-        ...needs,
-        capabilities: [...needs.capabilities],
-        residency: [...needs.residency],
-        compute: [...needs.compute],
-      },
-    };
-  }
-  return out;
+  return Object.fromEntries([...classes].map(([name, spec]) => [name, classDefinition(spec)]));
 }
