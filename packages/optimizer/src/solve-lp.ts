@@ -4,7 +4,8 @@ import { type Found, foldFleet, type LpFleet } from "./lp-fleet.ts";
 import { refineGrid, startGrid } from "./lp-grid.ts";
 import { solvePass } from "./lp-pass.ts";
 import { candidatePrices } from "./lp-price.ts";
-import type { Problem, Solution, SolveStatus } from "./problem.ts";
+import { noSolution } from "./no-solution.ts";
+import type { Problem, Solution } from "./problem.ts";
 
 export interface LpBudget {
   /** Wall time; no further pass is begun that would likely end after it. */
@@ -78,17 +79,4 @@ function better(best: Solution | null, next: Solution): Solution {
   const flows = next.objectiveMs <= best.objectiveMs ? next : best;
   const bound = next.lowerBoundMs >= best.lowerBoundMs ? next : best;
   return { ...flows, priceMs: bound.priceMs, lowerBoundMs: bound.lowerBoundMs };
-}
-
-function noSolution(problem: Problem, status: SolveStatus, message: string): Solution {
-  return {
-    status,
-    message,
-    flowWps: new Float64Array(problem.arcEngine.length),
-    shedWps: new Float64Array(problem.demandWps.length),
-    loadWps: new Float64Array(problem.curves.capacityWps.length),
-    priceMs: new Float64Array(problem.curves.capacityWps.length),
-    objectiveMs: 0,
-    lowerBoundMs: 0,
-  };
 }

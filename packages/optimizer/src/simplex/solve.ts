@@ -1,4 +1,5 @@
 import { checkProblem, notANumber } from "../check-problem.ts";
+import { noSolution } from "../no-solution.ts";
 import type { Problem, Solution } from "../problem.ts";
 import { lowerBound, objective } from "./certificate.ts";
 import { crash } from "./crash.ts";
@@ -185,14 +186,7 @@ export function refused(
   { status, message }: { status: Solution["status"]; message: string },
 ): SimplexSolution {
   return {
-    status,
-    message,
-    flowWps: new Float64Array(problem.arcEngine.length),
-    shedWps: new Float64Array(problem.demandWps.length),
-    loadWps: new Float64Array(problem.curves.capacityWps.length),
-    priceMs: new Float64Array(problem.curves.capacityWps.length),
-    objectiveMs: 0,
-    lowerBoundMs: 0,
+    ...noSolution(problem, status, message),
     warm: {
       cells: 0,
       engines: 0,
