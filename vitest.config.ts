@@ -25,12 +25,11 @@ export default defineConfig({
       { extends: true, test: { name: "bench", include: ["bench/src/**/*.test.ts"], sequence: { groupOrder: 1 } } },
       {
         extends: true,
-        // Whole programs, one file after another and after the rest: each brings processes of its own and takes times.
+        // Whole programs, after the rest: each file brings processes of its own, which mostly wait for one another.
         test: {
           name: "whole",
           include: ["test/src/**/*.test.ts"],
           sequence: { groupOrder: 2 },
-          fileParallelism: false,
         },
       },
     ],
