@@ -2,12 +2,14 @@ import { timingSafeEqual } from "node:crypto";
 import { createServer, type IncomingMessage, type Server, type ServerResponse } from "node:http";
 import type { EngineSignals, SignalState } from "@guidevane/core";
 import { isLoopback } from "./address.ts";
-import type { Engines } from "./engines.ts";
+import type { EngineStates } from "./engine-states.ts";
 import type { GatewayMetrics } from "./metrics.ts";
 import type { Routing } from "./routing.ts";
 
 export interface AdminParts {
-  readonly engines: Engines;
+  readonly states: EngineStates;
+  /** Attempts under way at an engine. */
+  readonly inFlight: (engine: string) => number;
   readonly metrics: GatewayMetrics;
   readonly routing: () => Routing;
   readonly sinceControlMs: () => number;
@@ -51,8 +53,7 @@ async function answer(parts: AdminParts, request: IncomingMessage, response: Ser
       allow: "GET, HEAD",
     });
   if (path === "/v1/engines") return send(response, 200, engineAnswers(parts));
-  for (const engine of parts.engines.all())
-    parts.metrics.inFlight.set({ engine: engine.id }, parts.engines.inFlight(engine.id));
+  for (const { id } of parts.states.all()) parts.metrics.inFlight.set({ engine: id }, parts.inFlight(id));
   parts.metrics.snapshotAgeSeconds.set(parts.sinceControlMs() / 1000);
   const text = await parts.metrics.registry.metrics();
   response.writeHead(200, { "content-type": parts.metrics.registry.contentType });
@@ -66,9 +67,9 @@ function failure(code: string, message: string): unknown {
 }
 
 /** `GET /v1/engines`, CONTRACT §7. */
-function engineAnswers({ engines, routing, nowMs }: AdminParts): unknown[] {
+function engineAnswers({ states, inFlight, routing, nowMs }: AdminParts): unknown[] {
   const { cells } = routing().snapshot;
-  return engines.all().map(({ id, spec, health }) => {
+  return states.all().map(({ id, spec, health }) => {
     const facts = health.facts();
     const share = cells.flatMap((cell) => {
       const weight = cell.weights[cell.engines.indexOf(id)];
@@ -80,9 +81,9 @@ function engineAnswers({ engines, routing, nowMs }: AdminParts): unknown[] {
       healthReason: facts.reason,
       healthAgeMs: Math.round(nowMs() - facts.sinceMs),
       share: Object.fromEntries(share),
-      inFlight: engines.inFlight(id),
+      inFlight: inFlight(id),
       penalty: { factor: facts.factor, evidence: null },
-      signals: engines.signals(id) ?? noSignals(spec.kind === "openai" ? "not-offered" : "missing"),
+      signals: states.signals(id) ?? noSignals(spec.kind === "openai" ? "not-offered" : "missing"),
     };
   });
 }

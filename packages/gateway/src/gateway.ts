@@ -17,6 +17,7 @@ import { createAdmin } from "./admin.ts";
 import { ControlLink } from "./control-link.ts";
 import { loadCredentials, processSecrets, type SecretSource } from "./credentials.ts";
 import { DemandWindow } from "./demand.ts";
+import { EngineStates } from "./engine-states.ts";
 import { Engines } from "./engines.ts";
 import type { Logger } from "./logger.ts";
 import { createMetrics } from "./metrics.ts";
@@ -110,9 +111,12 @@ export async function startGateway(options: GatewayOptions): Promise<Gateway> {
     loadCredentials(of, secrets, (engine, why) => log.warn({ engine, why }, "no credentials for this engine"));
   const registry = new SlotRegistry();
   const engines = new Engines({
-    clock,
     credentials: credentialsOf(fleet),
     createClient: (origin) => new UndiciEngineClient({ origin, connectMs: fleet.gateway.timers.connectMs, clock }),
+  });
+  const states = new EngineStates({
+    clock,
+    onDied: (engine) => engines.died(engine),
     onFacts: (engine, facts) => {
       const slot = registry.slotOf(engine);
       if (slot !== null) Atomics.store(registry.state.engines, slot, stateWord(facts));
@@ -122,13 +126,15 @@ export async function startGateway(options: GatewayOptions): Promise<Gateway> {
       if (health === "dead") prober.hurry(engine);
     },
   });
-  const prober = new Prober(engines, probe, clock, random);
+  const prober = new Prober(states, probe, clock, random);
 
   const inUse = new Set<Routing>();
   const createRouting = (snapshot: ClusterSnapshot, source: SnapshotSource): Routing => {
     const routing = new Routing(snapshot, source, registry, factory, (released) => {
       inUse.delete(released);
-      engines.sweep([...inUse].map((each) => each.snapshot));
+      const present = [...inUse].map((each) => each.snapshot);
+      states.sweep(present);
+      engines.sweep(present);
     });
     inUse.add(routing);
     return routing;
@@ -138,6 +144,7 @@ export async function startGateway(options: GatewayOptions): Promise<Gateway> {
     createRouting,
     onSwap: ({ snapshot }) => {
       engines.adopt(snapshot);
+      states.adopt(snapshot);
       prober.adopt();
       metrics.snapshotVersion.set(snapshot.version);
     },
@@ -160,7 +167,7 @@ export async function startGateway(options: GatewayOptions): Promise<Gateway> {
     random,
     tag: () => snapshots.tag,
     onSnapshot: (json, checksum) => intake.offer(json, "control", checksum),
-    onFeed: (event) => hear(event, engines),
+    onFeed: (event) => hear(event, states),
     onWord: () => {
       lastWordMs = clock.nowMs();
     },
@@ -181,6 +188,7 @@ export async function startGateway(options: GatewayOptions): Promise<Gateway> {
     routing: () => snapshots.current,
     sinceControlMs,
     engines,
+    attemptEnded: (engine, report) => states.ended(engine, report),
     demand,
     metrics,
     onError: (error, requestId) =>
@@ -197,7 +205,8 @@ export async function startGateway(options: GatewayOptions): Promise<Gateway> {
     () => metrics.requests.inc({ class: "other", outcome: "rejected" }),
   );
   const admin = createAdmin({
-    engines,
+    states,
+    inFlight: (engine) => engines.inFlight(engine),
     metrics,
     routing: () => snapshots.current,
     sinceControlMs,
@@ -222,9 +231,9 @@ export async function startGateway(options: GatewayOptions): Promise<Gateway> {
   const stopTimers = [
     every(clock, REPORT_EVERY_MS, () => {
       // `report` never rejects: it tells of trouble itself.
-      void link.report(demand.take(clock.nowMs(), engines.takeDemand()));
+      void link.report(demand.take(clock.nowMs(), states.takeDemand()));
     }),
-    every(clock, REFRESH_EVERY_MS, () => engines.refresh()),
+    every(clock, REFRESH_EVERY_MS, () => states.refresh()),
   ];
   log.info({ url, adminUrl, cluster, router: factory.kind, snapshot: snapshots.tag ?? "bootstrap" }, "gateway listens");
 
@@ -262,9 +271,9 @@ export async function startGateway(options: GatewayOptions): Promise<Gateway> {
   };
 }
 
-function hear(event: FeedEvent, engines: Engines): void {
-  if (event.event === "engines") engines.setAdmin(event.data.engines);
-  else if (event.event === "signals") engines.setSignals(event.data.engines);
+function hear(event: FeedEvent, states: EngineStates): void {
+  if (event.event === "engines") states.setAdmin(event.data.engines);
+  else if (event.event === "signals") states.setSignals(event.data.engines);
 }
 
 function every(clock: Clock, ms: number, task: () => void): () => void {

@@ -1,5 +1,5 @@
 import type { Clock, Random } from "@guidevane/core";
-import type { Engine, Engines } from "./engines.ts";
+import type { EngineState, EngineStates } from "./engine-states.ts";
 import type { Probe } from "./probe.ts";
 
 /** A probe that has no answer by then counts as failed. */
@@ -7,15 +7,15 @@ const PROBE_TIMEOUT_MS = 2000;
 
 /** Asks the engines that traffic has not just shown healthy how they are, each in its own rhythm. */
 export class Prober {
-  readonly #engines: Engines;
+  readonly #states: EngineStates;
   readonly #probe: Probe;
   readonly #clock: Clock;
   readonly #random: Random;
   readonly #stops = new Map<string, () => void>();
   #stopped = false;
 
-  constructor(engines: Engines, probe: Probe, clock: Clock, random: Random) {
-    this.#engines = engines;
+  constructor(states: EngineStates, probe: Probe, clock: Clock, random: Random) {
+    this.#states = states;
     this.#probe = probe;
     this.#clock = clock;
     this.#random = random;
@@ -23,7 +23,7 @@ export class Prober {
 
   /** Starts asking engines that are new; those that are gone are let go at their next turn. */
   adopt(): void {
-    for (const engine of this.#engines.all()) {
+    for (const engine of this.#states.all()) {
       if (this.#stops.has(engine.id) || this.#stopped) continue;
       // The first one soon, but not all engines in the same instant.
       this.#wait(engine.id, engine.health.nextProbeMs(0) * 0.1 * this.#random());
@@ -50,7 +50,7 @@ export class Prober {
   }
 
   async #turn(id: string): Promise<void> {
-    const engine = this.#engines.get(id);
+    const engine = this.#states.get(id);
     if (engine === undefined) {
       this.#stops.delete(id);
       return;
@@ -60,15 +60,15 @@ export class Prober {
       const result = await this.#probe(probeUrl(engine), probe.path, PROBE_TIMEOUT_MS, this.#clock);
       if (this.#stopped) return;
       engine.health.probed(result);
-      this.#engines.probed(id);
+      this.#states.probed(id);
     }
     this.#wait(id, engine.health.nextProbeMs(this.#random()));
   }
 }
 
-function probeUrl({ url, spec }: Engine): URL {
+function probeUrl({ spec }: EngineState): URL {
+  const url = new URL(spec.url);
   if (spec.health.port === null) return url;
-  const elsewhere = new URL(url);
-  elsewhere.port = String(spec.health.port);
-  return elsewhere;
+  url.port = String(spec.health.port);
+  return url;
 }

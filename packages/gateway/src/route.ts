@@ -28,6 +28,8 @@ export interface RouteParts {
   readonly routing: () => Routing;
   readonly sinceControlMs: () => number;
   readonly engines: Engines;
+  /** Told of every attempt's end. */
+  readonly attemptEnded: (engine: string, report: AttemptReport) => void;
   readonly demand: DemandWindow;
   readonly metrics: GatewayMetrics;
   /** Told of an error that nobody foresaw; the client has had its 500. */
@@ -180,7 +182,8 @@ class RequestPath {
       engines.began(engine.id, running);
       const result = await running.result;
       routing.countStream(choice.requestClass, choice.slot, -1);
-      engines.ended(engine.id, running, result.report);
+      engines.ended(engine.id, running);
+      this.#parts.attemptEnded(engine.id, result.report);
       this.#observe(exchange, engine, result.report, stream ? startedMs : null);
 
       if (result.kind === "over") return this.#count(exchange, result.report.outcome);

@@ -1,0 +1,197 @@
+import type { AdminState, Clock, ClusterSnapshot, EngineSignals, HealthState, SnapshotEngine } from "@guidevane/core";
+import { EngineHealth, type HealthFacts } from "@guidevane/guard";
+import type { AttemptReport } from "./attempt-result.ts";
+import type { EngineDemand } from "./demand.ts";
+
+/** What the process knows of one engine while any snapshot of it is in use. */
+export interface EngineState {
+  readonly id: string;
+  readonly spec: SnapshotEngine;
+  readonly health: EngineHealth;
+}
+
+export interface EngineStatesOptions {
+  readonly clock: Clock;
+  /** Told whenever an engine's facts may have changed. */
+  readonly onFacts: (engine: string, facts: HealthFacts) => void;
+  /** Told once per change of an engine's health. */
+  readonly onHealth: (engine: string, facts: HealthFacts, before: HealthState) => void;
+  /** Its port refuses: answers of it that are under way will not go on. */
+  readonly onDied: (engine: string) => void;
+}
+
+interface Known extends EngineState {
+  spec: SnapshotEngine;
+  /** Whether the newest snapshot has it. */
+  present: boolean;
+  shown: HealthState;
+  attempts: number;
+  faults: number;
+  rttMs: number | null;
+  signals: { readonly values: EngineSignals; readonly atMs: number } | null;
+}
+
+/**
+ * The engines of the snapshot in use as the process knows them: their health, what their signals and their attempts said.
+ * One per process, on its main thread; request threads tell it of each attempt and read what it writes in shared memory.
+ */
+export class EngineStates {
+  readonly #options: EngineStatesOptions;
+  readonly #byId = new Map<string, Known>();
+  #admin: Readonly<Record<string, AdminState>> = {};
+
+  constructor(options: EngineStatesOptions) {
+    this.#options = options;
+  }
+
+  /** Also one that the newest snapshot has no more, while a request by an older one may use it. */
+  get(id: string): EngineState | undefined {
+    return this.#byId.get(id);
+  }
+
+  /** Those of the newest snapshot. */
+  all(): EngineState[] {
+    return [...this.#byId.values()].filter(({ present }) => present);
+  }
+
+  /** Takes over a snapshot's engines. What was learned of those that stay stays. */
+  adopt(snapshot: ClusterSnapshot): void {
+    for (const [id, spec] of Object.entries(snapshot.engines)) {
+      const known = this.#byId.get(id);
+      if (known === undefined) this.#byId.set(id, this.#create(id, spec));
+      else this.#update(known, spec);
+      this.#changed(this.#byId.get(id)!);
+    }
+    for (const [id, known] of this.#byId) known.present = Object.hasOwn(snapshot.engines, id);
+  }
+
+  /** Lets go of engines that no snapshot in use has: requests that began by an older one may still go to them. */
+  sweep(inUse: Iterable<ClusterSnapshot>): void {
+    const ids = new Set([...inUse].flatMap((snapshot) => Object.keys(snapshot.engines)));
+    for (const id of this.#byId.keys()) if (!ids.has(id)) this.#byId.delete(id);
+  }
+
+  /** The operator's words as the feed has them: engines not named are as the snapshot says. */
+  setAdmin(states: Readonly<Record<string, AdminState>>): void {
+    this.#admin = states;
+    for (const known of this.#byId.values()) {
+      known.health.setAdmin(Object.hasOwn(states, known.id) ? states[known.id]! : null);
+      this.#changed(known);
+    }
+  }
+
+  setSignals(signals: Readonly<Record<string, EngineSignals>>): void {
+    const atMs = this.#options.clock.nowMs();
+    for (const known of this.#byId.values()) {
+      const values = Object.hasOwn(signals, known.id) ? signals[known.id] : undefined;
+      if (values === undefined) continue;
+      known.signals = { values, atMs };
+      // Only a fresh count says something about now: missing and stale are not zero.
+      const ready = values.readyReplicas;
+      known.health.setReadyReplicas(ready.state === "fresh" ? ready.value : null);
+      this.#changed(known);
+    }
+  }
+
+  /** An attempt is over: what it says about the engine's health, and what is reported of it. */
+  ended(id: string, report: AttemptReport): void {
+    const known = this.#byId.get(id);
+    if (known === undefined) return;
+    known.attempts += 1;
+    if (report.outcome === "fault") known.faults += 1;
+    if (report.connectMs !== null) known.rttMs = Math.min(known.rttMs ?? Number.POSITIVE_INFINITY, report.connectMs);
+    if (report.failure?.kind === "refused") known.health.refused();
+    else if (report.failure === null && report.status !== null && report.status < 500) known.health.answered();
+    this.#changed(known);
+  }
+
+  /** Reads again what time alone changes: the rising factor of a returning engine. */
+  refresh(): void {
+    const nowMs = this.#options.clock.nowMs();
+    for (const known of this.#byId.values()) {
+      if (known.signals !== null && nowMs - known.signals.atMs > STALE_AFTER_MS) known.health.setReadyReplicas(null);
+      this.#changed(known);
+    }
+  }
+
+  /** After a probe told the engine's health something. */
+  probed(id: string): void {
+    const known = this.#byId.get(id);
+    if (known !== undefined) this.#changed(known);
+  }
+
+  /** Counts since the last call, for the report to the control plane. */
+  takeDemand(): EngineDemand[] {
+    return [...this.#byId.values()].map((known) => {
+      const { id, attempts, faults, rttMs, health } = known;
+      known.attempts = 0;
+      known.faults = 0;
+      return { id, attempts, faults, rttMs, dead: health.facts().health === "dead" };
+    });
+  }
+
+  /** The signals last heard of an engine, aged to now; null before any. */
+  signals(id: string): EngineSignals | null {
+    const heard = this.#byId.get(id)?.signals;
+    if (heard === undefined || heard === null) return null;
+    const waitedMs = this.#options.clock.nowMs() - heard.atMs;
+    const age = (name: keyof EngineSignals): EngineSignals[typeof name] => {
+      const { value, state, ageMs } = heard.values[name];
+      const agedMs = ageMs === null ? null : Math.round(ageMs + waitedMs);
+      return { value, ageMs: agedMs, state: state === "fresh" && waitedMs > STALE_AFTER_MS ? "stale" : state };
+    };
+    return {
+      running: age("running"),
+      waiting: age("waiting"),
+      kvUsage: age("kvUsage"),
+      readyReplicas: age("readyReplicas"),
+    };
+  }
+
+  #create(id: string, spec: SnapshotEngine): Known {
+    const health = new EngineHealth(basisOf(spec), this.#options.clock);
+    health.setAdmin(this.#admin[id] ?? null);
+    return {
+      id,
+      spec,
+      health,
+      present: true,
+      shown: health.facts().health,
+      attempts: 0,
+      faults: 0,
+      rttMs: null,
+      signals: null,
+    };
+  }
+
+  #update(known: Known, spec: SnapshotEngine): void {
+    known.spec = spec;
+    known.health.rebase(basisOf(spec));
+    known.health.setAdmin(this.#admin[known.id] ?? null);
+  }
+
+  #changed(known: Known): void {
+    const facts = known.health.facts();
+    this.#options.onFacts(known.id, facts);
+    if (facts.health === known.shown) return;
+    const before = known.shown;
+    known.shown = facts.health;
+    // A probe that fails says less about the answers under way.
+    if (facts.health === "dead" && facts.out) this.#options.onDied(known.id);
+    this.#options.onHealth(known.id, facts, before);
+  }
+}
+
+/** The feed tells signals every few seconds; unheard for this long they say nothing about now. */
+const STALE_AFTER_MS = 15_000;
+
+function basisOf(spec: SnapshotEngine): ConstructorParameters<typeof EngineHealth>[0] {
+  return {
+    replicas: spec.replicas,
+    plannedReady: spec.plannedReady,
+    adminState: spec.adminState,
+    probePath: spec.health.path,
+    probePathIsDefault: spec.health.pathIsDefault,
+    probeIntervalMs: spec.health.intervalMs,
+  };
+}
