@@ -1,17 +1,17 @@
 import { timingSafeEqual } from "node:crypto";
 import { createServer, type IncomingMessage, type Server, type ServerResponse } from "node:http";
-import type { EngineSignals, SignalState } from "@guidevane/core";
+import type { ClusterSnapshot, EngineSignals, SignalState } from "@guidevane/core";
 import { isLoopback } from "./address.ts";
 import type { EngineStates } from "./engine-states.ts";
 import type { GatewayMetrics } from "./metrics.ts";
-import type { Routing } from "./routing.ts";
 
 export interface AdminParts {
   readonly states: EngineStates;
   /** Attempts under way at an engine. */
   readonly inFlight: (engine: string) => number;
   readonly metrics: GatewayMetrics;
-  readonly routing: () => Routing;
+  /** The one in use. */
+  readonly snapshot: () => ClusterSnapshot;
   readonly sinceControlMs: () => number;
   readonly nowMs: () => number;
   /** Why the gateway is not ready; null = it is. */
@@ -67,8 +67,8 @@ function failure(code: string, message: string): unknown {
 }
 
 /** `GET /v1/engines`, CONTRACT §7. */
-function engineAnswers({ states, inFlight, routing, nowMs }: AdminParts): unknown[] {
-  const { cells } = routing().snapshot;
+function engineAnswers({ states, inFlight, snapshot, nowMs }: AdminParts): unknown[] {
+  const { cells } = snapshot();
   return states.all().map(({ id, spec, health }) => {
     const facts = health.facts();
     const share = cells.flatMap((cell) => {

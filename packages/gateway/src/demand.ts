@@ -1,7 +1,7 @@
 import type { DemandReport } from "@guidevane/core";
 
-/** What arrived of one class since the last report. */
-interface ClassCounts {
+/** What arrived of one class in a while. */
+export interface ClassCounts {
   offered: number;
   work: number;
   retries: number;
@@ -18,7 +18,34 @@ export interface EngineDemand {
   readonly rttMs: number | null;
 }
 
-/** Counts arrivals between two reports to the control plane. Every arrival counts, whatever became of it. */
+/** Counts what arrives at one request thread. Every arrival counts, whatever becomes of it. */
+export class Arrivals {
+  #classes = new Map<string, ClassCounts>();
+
+  arrived(requestClass: string, work: number, clientRetry: boolean): void {
+    const counts = countsOf(this.#classes, requestClass);
+    counts.offered += 1;
+    counts.work += work;
+    if (clientRetry) counts.clientRetries += 1;
+  }
+
+  retried(requestClass: string): void {
+    countsOf(this.#classes, requestClass).retries += 1;
+  }
+
+  shed(requestClass: string): void {
+    countsOf(this.#classes, requestClass).shed += 1;
+  }
+
+  /** Counts by class since the last call. */
+  take(): ReadonlyMap<string, ClassCounts> {
+    const taken = this.#classes;
+    this.#classes = new Map();
+    return taken;
+  }
+}
+
+/** Adds up what the process's threads counted between two reports to the control plane. */
 export class DemandWindow {
   readonly #gateway: string;
   readonly #cluster: string;
@@ -32,19 +59,11 @@ export class DemandWindow {
     this.#sinceMs = nowMs;
   }
 
-  arrived(requestClass: string, work: number, clientRetry: boolean): void {
-    const counts = this.#of(requestClass);
-    counts.offered += 1;
-    counts.work += work;
-    if (clientRetry) counts.clientRetries += 1;
-  }
-
-  retried(requestClass: string): void {
-    this.#of(requestClass).retries += 1;
-  }
-
-  shed(requestClass: string): void {
-    this.#of(requestClass).shed += 1;
+  add(arrived: ReadonlyMap<string, ClassCounts>): void {
+    for (const [requestClass, more] of arrived) {
+      const counts = countsOf(this.#classes, requestClass);
+      for (const each of Object.keys(counts) as (keyof ClassCounts)[]) counts[each] += more[each];
+    }
   }
 
   /** The report of the window that ends now; the next window begins. */
@@ -67,15 +86,15 @@ export class DemandWindow {
     this.#sinceMs = nowMs;
     return report;
   }
+}
 
-  #of(requestClass: string): ClassCounts {
-    let counts = this.#classes.get(requestClass);
-    if (counts === undefined) {
-      counts = noCounts();
-      this.#classes.set(requestClass, counts);
-    }
-    return counts;
+function countsOf(classes: Map<string, ClassCounts>, requestClass: string): ClassCounts {
+  let counts = classes.get(requestClass);
+  if (counts === undefined) {
+    counts = noCounts();
+    classes.set(requestClass, counts);
   }
+  return counts;
 }
 
 function noCounts(): ClassCounts {

@@ -6,7 +6,7 @@ import { OUT, ROUTE_STATUS, type RouteStatus } from "@guidevane/selector";
 import { writeError } from "./api-error.ts";
 import { attempt } from "./attempt.ts";
 import type { AttemptReport, HeldAnswer } from "./attempt-result.ts";
-import type { DemandWindow } from "./demand.ts";
+import type { Arrivals } from "./demand.ts";
 import type { Engine, Engines } from "./engines.ts";
 import { answerHeaders, type Exchange, engineRequest, ownHeaders, readChoice, servesModel } from "./exchange.ts";
 import { headersToClient } from "./headers.ts";
@@ -22,7 +22,7 @@ export interface ForwardParts {
   readonly engines: Engines;
   /** Told of every attempt's end. */
   readonly attemptEnded: (engine: string, report: AttemptReport) => void;
-  readonly demand: DemandWindow;
+  readonly demand: Arrivals;
   readonly metrics: GatewayMetrics;
 }
 

@@ -1,37 +1,24 @@
 import { mkdir } from "node:fs/promises";
-import type { Server } from "node:http";
 import { hostname } from "node:os";
-import {
-  type Clock,
-  type ClusterSnapshot,
-  type FeedEvent,
-  type Fleet,
-  GuidevaneError,
-  type Random,
-  systemClock,
-} from "@guidevane/core";
+import { type Clock, type FeedEvent, type Fleet, GuidevaneError, type Random, systemClock } from "@guidevane/core";
 import { bootstrapSnapshot, createRouterFactory, SlotRegistry } from "@guidevane/selector";
 import { pino } from "pino";
 import { isLoopback, listen, parseAddress } from "./address.ts";
 import { createAdmin } from "./admin.ts";
+import { type CompiledSnapshot, CompiledSnapshots } from "./compiled-snapshots.ts";
 import { ControlLink } from "./control-link.ts";
 import { loadCredentials, processSecrets, type SecretSource } from "./credentials.ts";
 import { DemandWindow } from "./demand.ts";
 import { EngineStates } from "./engine-states.ts";
-import { Engines } from "./engines.ts";
 import type { Logger } from "./logger.ts";
-import { createMetrics } from "./metrics.ts";
 import { type Probe, probeOverHttp } from "./probe.ts";
 import { Prober } from "./prober.ts";
 import { checkCluster, restartKeys } from "./reload.ts";
-import { createRoute } from "./route.ts";
-import { Routing, type SnapshotSource } from "./routing.ts";
-import { createFront } from "./server.ts";
+import { closeServer, RequestThread } from "./request-thread.ts";
 import { SnapshotFile } from "./snapshot-file.ts";
 import { SnapshotIntake } from "./snapshot-intake.ts";
 import { type Offered, Snapshots } from "./snapshots.ts";
 import { stateWord } from "./state-word.ts";
-import { UndiciEngineClient } from "./undici-client.ts";
 
 export interface GatewayOptions {
   /** The gateway's own fleet file: bootstrap, listeners, timers, limits and secrets. Snapshots bring the rest. */
@@ -78,6 +65,8 @@ const REPORT_EVERY_MS = 1000;
 /** How often a returning engine's factor is written again: a ramp of 10 s in steps of 2.5 %. */
 const REFRESH_EVERY_MS = 250;
 const GRACE_MS = 10_000;
+/** Holds compiled snapshots for the thread that this one is. */
+const MAIN = "main";
 
 /**
  * Starts one gateway of a cluster: it listens, and routes by the best snapshot it has, which is at first the one on disk
@@ -103,20 +92,13 @@ export async function startGateway(options: GatewayOptions): Promise<Gateway> {
     ...(options.native === undefined ? [] : [options.native]),
   );
   if (factory.degraded !== undefined) log.warn({ reason: factory.degraded }, "routing in TypeScript");
-  const metrics = createMetrics();
-  metrics.native.set(factory.kind === "native" ? 1 : 0);
-
   let present = fleet;
   const credentialsOf = (of: Fleet) =>
     loadCredentials(of, secrets, (engine, why) => log.warn({ engine, why }, "no credentials for this engine"));
   const registry = new SlotRegistry();
-  const engines = new Engines({
-    credentials: credentialsOf(fleet),
-    createClient: (origin) => new UndiciEngineClient({ origin, connectMs: fleet.gateway.timers.connectMs, clock }),
-  });
   const states = new EngineStates({
     clock,
-    onDied: (engine) => engines.died(engine),
+    onDied: (engine) => thread.engineDied(engine),
     onFacts: (engine, facts) => {
       const slot = registry.slotOf(engine);
       if (slot !== null) Atomics.store(registry.state.engines, slot, stateWord(facts));
@@ -128,25 +110,36 @@ export async function startGateway(options: GatewayOptions): Promise<Gateway> {
   });
   const prober = new Prober(states, probe, clock, random);
 
-  const inUse = new Set<Routing>();
-  const createRouting = (snapshot: ClusterSnapshot, source: SnapshotSource): Routing => {
-    const routing = new Routing(snapshot, source, registry, factory, (released) => {
-      inUse.delete(released);
-      const present = [...inUse].map((each) => each.snapshot);
-      states.sweep(present);
-      engines.sweep(present);
-    });
-    inUse.add(routing);
-    return routing;
+  const compiled = new CompiledSnapshots(registry, () => states.sweep(compiled.inUse()));
+  const bootstrap = compiled.compile(bootstrapSnapshot(fleet, cluster, clock.wallMs()), "bootstrap", [MAIN]);
+  const thread = new RequestThread({
+    clock,
+    random,
+    factory,
+    state: registry.state,
+    settings: { gateway: fleet.gateway, credentials: credentialsOf(fleet) },
+    first: bootstrap,
+    news: {
+      attemptEnded: (engine, report) => states.ended(engine, report),
+      idle: (number) => compiled.letGo(number, MAIN),
+      failed: (requestId, error) =>
+        log.error({ requestId, error: String(error), stack: stackOf(error) }, "request failed"),
+    },
+  });
+  const { metrics } = thread;
+  metrics.native.set(factory.kind === "native" ? 1 : 0);
+  const adopt = ({ snapshot }: CompiledSnapshot): void => {
+    states.adopt(snapshot);
+    prober.adopt();
+    metrics.snapshotVersion.set(snapshot.version);
   };
-  const snapshots = new Snapshots(bootstrapSnapshot(fleet, cluster, clock.wallMs()), {
+  adopt(bootstrap);
+  const snapshots = new Snapshots(bootstrap, {
     cluster,
-    createRouting,
-    onSwap: ({ snapshot }) => {
-      engines.adopt(snapshot);
-      states.adopt(snapshot);
-      prober.adopt();
-      metrics.snapshotVersion.set(snapshot.version);
+    compile: (snapshot, source) => compiled.compile(snapshot, source, [MAIN]),
+    onSwap: (next) => {
+      thread.use(next);
+      adopt(next);
     },
   });
 
@@ -170,6 +163,7 @@ export async function startGateway(options: GatewayOptions): Promise<Gateway> {
     onFeed: (event) => hear(event, states),
     onWord: () => {
       lastWordMs = clock.nowMs();
+      thread.controlHeard();
     },
     onTrouble: (what, url, why) => {
       if (why === null) log.info({ what, url }, "control plane answers again");
@@ -179,36 +173,11 @@ export async function startGateway(options: GatewayOptions): Promise<Gateway> {
 
   let listening = false;
   let stopping = false;
-  const route = createRoute({
-    clock,
-    random,
-    get settings() {
-      return present.gateway;
-    },
-    routing: () => snapshots.current,
-    sinceControlMs,
-    engines,
-    attemptEnded: (engine, report) => states.ended(engine, report),
-    demand,
-    metrics,
-    onError: (error, requestId) =>
-      log.error({ requestId, error: String(error), stack: stackOf(error) }, "request failed"),
-  });
-  const front = createFront(
-    fleet.gateway.limits,
-    (request, response) => {
-      if (stopping) response.shouldKeepAlive = false;
-      // A connection that was promised to be kept alive is idle only after its answer.
-      else response.once("finish", () => stopping && setImmediate(() => front.closeIdleConnections()));
-      route(request, response);
-    },
-    () => metrics.requests.inc({ class: "other", outcome: "rejected" }),
-  );
   const admin = createAdmin({
     states,
-    inFlight: (engine) => engines.inFlight(engine),
+    inFlight: (engine) => thread.inFlight(engine),
     metrics,
-    routing: () => snapshots.current,
+    snapshot: () => snapshots.current.snapshot,
     sinceControlMs,
     nowMs: () => clock.nowMs(),
     notReady: () => (stopping ? "stopping" : listening ? null : "not listening yet"),
@@ -219,10 +188,10 @@ export async function startGateway(options: GatewayOptions): Promise<Gateway> {
   let url: string;
   try {
     adminUrl = await listen(admin, adminAddress);
-    url = await listen(front, address);
+    url = await thread.listen(address);
   } catch (error) {
     prober.stop();
-    engines.close();
+    await thread.stop(0);
     await closeServer(admin);
     throw error;
   }
@@ -231,6 +200,7 @@ export async function startGateway(options: GatewayOptions): Promise<Gateway> {
   const stopTimers = [
     every(clock, REPORT_EVERY_MS, () => {
       // `report` never rejects: it tells of trouble itself.
+      demand.add(thread.takeArrivals());
       void link.report(demand.take(clock.nowMs(), states.takeDemand()));
     }),
     every(clock, REFRESH_EVERY_MS, () => states.refresh()),
@@ -240,16 +210,10 @@ export async function startGateway(options: GatewayOptions): Promise<Gateway> {
   let stopped: Promise<void> | null = null;
   const stop = async (graceMs: number): Promise<void> => {
     stopping = true;
-    const closed = closeServer(front);
-    front.closeIdleConnections();
-    const cut = clock.after(graceMs, () => front.closeAllConnections());
-    if (graceMs <= 0) front.closeAllConnections();
-    await closed;
-    cut();
+    await thread.stop(graceMs);
     for (const stopTimer of stopTimers) stopTimer();
     prober.stop();
     await link.stop();
-    engines.close();
     admin.closeAllConnections();
     await closeServer(admin);
   };
@@ -260,7 +224,7 @@ export async function startGateway(options: GatewayOptions): Promise<Gateway> {
     reload(next) {
       checkCluster(next, cluster);
       const keys = restartKeys(present, next, snapshots.tag === null);
-      engines.setCredentials(credentialsOf(next));
+      thread.configure({ gateway: next.gateway, credentials: credentialsOf(next) });
       present = next;
       return keys;
     },
@@ -283,12 +247,6 @@ function every(clock: Clock, ms: number, task: () => void): () => void {
     task();
   }
   return () => stop();
-}
-
-function closeServer(server: Server): Promise<void> {
-  return new Promise((resolve) => {
-    server.close(() => resolve());
-  });
 }
 
 function stackOf(error: unknown): string | undefined {

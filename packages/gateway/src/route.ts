@@ -106,7 +106,7 @@ class RequestPath {
 
   /** Counts the arrival, whatever becomes of it; refuses what no engine can serve and what the plan sheds. */
   async #classify(exchange: Exchange): Promise<void> {
-    const { arrivals, random, metrics, sinceControlMs } = this.#parts;
+    const { demand, random, metrics, sinceControlMs } = this.#parts;
     const { request, response, routing } = exchange;
     const out = this.#out;
     const status = this.#choose(exchange, []);
@@ -114,7 +114,7 @@ class RequestPath {
     const requestClass = className === undefined ? undefined : routing.snapshot.classes[className];
     exchange.className = className;
     if (className !== undefined && requestClass !== undefined)
-      arrivals.arrived(className, requestClass.work, isClientRetry(request));
+      demand.arrived(className, requestClass.work, isClientRetry(request));
 
     if (status !== ROUTE_STATUS.ok) {
       writeError(response, unroutable(exchange, status, out, random()), ownHeaders(exchange));
@@ -122,7 +122,7 @@ class RequestPath {
     }
     const shed = routing.snapshot.cells[out[OUT.cell]!]?.shed ?? 0;
     if (plannedShed(shed, out[OUT.keyHash2]!, sinceControlMs())) {
-      if (className !== undefined) arrivals.shed(className);
+      if (className !== undefined) demand.shed(className);
       metrics.shed.inc({ class: className ?? OTHER, reason: "planned" });
       writeError(response, shedError(random()), ownHeaders(exchange));
       return this.#count(exchange, "shed");

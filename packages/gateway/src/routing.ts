@@ -1,48 +1,47 @@
 import type { ClusterSnapshot } from "@guidevane/core";
 import {
-  compileTable,
   type RequestNeeds,
   type Router,
   type RouterFactory,
   type RoutingTable,
   type RuledOut,
   ruledOut,
-  type SlotRegistry,
+  type SharedState,
   xxh32,
 } from "@guidevane/selector";
+import type { CompiledSnapshot } from "./compiled-snapshots.ts";
 import type { HeadNumbers, RequestHead } from "./head-facts.ts";
 
-/** Where a snapshot came from. */
-export type SnapshotSource = "control" | "disk" | "bootstrap";
-
 /**
- * One snapshot, ready to route by. A request takes the reference once and keeps it to its end, so that indices mean the
- * same from its first attempt to its last; its slots are let go when it is retired and the last such request is over.
+ * One snapshot as a request thread routes by it. A request takes the reference once and keeps it to its end, so that
+ * indices mean the same from its first attempt to its last; it is let go when it is retired and the last such request is
+ * over.
  */
 export class Routing {
+  readonly number: number;
   readonly snapshot: ClusterSnapshot;
-  readonly source: SnapshotSource;
   readonly router: Router;
   readonly #table: RoutingTable;
-  readonly #registry: SlotRegistry;
-  readonly #onReleased: (routing: Routing) => void;
+  readonly #state: SharedState;
+  readonly #onIdle: (routing: Routing) => void;
+  readonly #engineOfSlot: ReadonlyMap<number, string>;
   #users = 0;
   #retired = false;
 
-  /** @throws GuidevaneError `bad_snapshot` when the process has no slot left for an engine or a cell */
+  /** @param onIdle is told once, when it is retired and no request is routed by it any more */
   constructor(
-    snapshot: ClusterSnapshot,
-    source: SnapshotSource,
-    registry: SlotRegistry,
+    { number, snapshot, table }: CompiledSnapshot,
+    state: SharedState,
     factory: RouterFactory,
-    onReleased: (routing: Routing) => void,
+    onIdle: (routing: Routing) => void,
   ) {
+    this.number = number;
     this.snapshot = snapshot;
-    this.source = source;
-    this.#registry = registry;
-    this.#table = compileTable(snapshot, registry);
-    this.#onReleased = onReleased;
-    this.router = factory.load(this.#table, registry.state);
+    this.#table = table;
+    this.#state = state;
+    this.#onIdle = onIdle;
+    this.#engineOfSlot = new Map([...table.engineSlots].map(([id, slot]) => [slot, id]));
+    this.router = factory.load(table, state);
   }
 
   /** A request begins to route by it. */
@@ -53,13 +52,13 @@ export class Routing {
   /** That request is over. */
   done(): void {
     this.#users -= 1;
-    this.#releaseWhenIdle();
+    this.#tellWhenIdle();
   }
 
   /** No new request will use it. */
   retire(): void {
     this.#retired = true;
-    this.#releaseWhenIdle();
+    this.#tellWhenIdle();
   }
 
   /** Class by `OUT.requestClass`; undefined where the request matched none. */
@@ -69,7 +68,7 @@ export class Routing {
 
   /** Engine id by state slot. */
   engineAt(slot: number): string | null {
-    return this.#registry.engineAt(slot);
+    return this.#engineOfSlot.get(slot) ?? null;
   }
 
   /** What the head's names are in this snapshot's table; null where a class is named that it doesn't have. */
@@ -88,20 +87,18 @@ export class Routing {
   countStream(requestClass: number, slot: number, change: 1 | -1): void {
     const row = this.#table.inFlightRows[requestClass];
     if (row === undefined || row < 0) return;
-    const { engines, inFlight } = this.#registry.state;
+    const { engines, inFlight } = this.#state;
     Atomics.add(inFlight, row * engines.length + slot, change);
   }
 
   /** What rules out each engine for a request of this class. */
   ruledOut(className: string, needs: RequestNeeds): RuledOut[] {
-    const { engines } = this.#registry.state;
+    const { engines } = this.#state;
     const slots = this.#table.engineSlots;
     return ruledOut(this.snapshot, className, needs, (id) => Atomics.load(engines, slots.get(id)!));
   }
 
-  #releaseWhenIdle(): void {
-    if (!this.#retired || this.#users > 0) return;
-    this.#table.release();
-    this.#onReleased(this);
+  #tellWhenIdle(): void {
+    if (this.#retired && this.#users === 0) this.#onIdle(this);
   }
 }

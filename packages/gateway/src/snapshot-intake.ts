@@ -1,6 +1,6 @@
+import type { SnapshotSource } from "./compiled-snapshots.ts";
 import type { Logger } from "./logger.ts";
 import type { GatewayMetrics } from "./metrics.ts";
-import type { SnapshotSource } from "./routing.ts";
 import type { SnapshotFile } from "./snapshot-file.ts";
 import type { Offered, Snapshots } from "./snapshots.ts";
 

@@ -1,6 +1,6 @@
 import { createHash } from "node:crypto";
 import { type ClusterSnapshot, GuidevaneError, isNewer, parseClusterSnapshot, snapshotTag } from "@guidevane/core";
-import type { Routing, SnapshotSource } from "./routing.ts";
+import type { CompiledSnapshot, SnapshotSource } from "./compiled-snapshots.ts";
 
 /** Why a snapshot was not taken. */
 export type RefusalReason = "checksum" | "schema" | "cluster" | "version" | "slots";
@@ -14,24 +14,23 @@ export type Offered =
 export interface SnapshotsOptions {
   readonly cluster: string;
   /** @throws GuidevaneError `bad_snapshot` when the process has no room for it */
-  readonly createRouting: (snapshot: ClusterSnapshot, source: SnapshotSource) => Routing;
+  readonly compile: (snapshot: ClusterSnapshot, source: SnapshotSource) => CompiledSnapshot;
   /** Called after a swap, with what requests route by from now on. */
-  readonly onSwap: (routing: Routing) => void;
+  readonly onSwap: (compiled: CompiledSnapshot) => void;
 }
 
 /** Holds the snapshot in use, and lets another one take its place only whole and only if it passes every check. */
 export class Snapshots {
   readonly #options: SnapshotsOptions;
-  #current: Routing;
+  #current: CompiledSnapshot;
 
   /** @param first what to route by until something better is offered */
-  constructor(first: ClusterSnapshot, options: SnapshotsOptions) {
+  constructor(first: CompiledSnapshot, options: SnapshotsOptions) {
     this.#options = options;
-    this.#current = options.createRouting(first, "bootstrap");
-    options.onSwap(this.#current);
+    this.#current = first;
   }
 
-  get current(): Routing {
+  get current(): CompiledSnapshot {
     return this.#current;
   }
 
@@ -60,7 +59,7 @@ export class Snapshots {
   }
 
   #take(snapshot: ClusterSnapshot, source: SnapshotSource): Offered {
-    const { cluster, createRouting, onSwap } = this.#options;
+    const { cluster, compile, onSwap } = this.#options;
     if (snapshot.cluster !== cluster)
       return refused("cluster", `it is for cluster ${snapshot.cluster}, this gateway is of ${cluster}`);
     const tag = snapshotTag(snapshot);
@@ -68,16 +67,15 @@ export class Snapshots {
     const present = this.#current;
     if (present.source !== "bootstrap" && !isNewer(snapshot, present.snapshot))
       return refused("version", `${tag} is older than ${this.tag}`);
-    let next: Routing;
+    let next: CompiledSnapshot;
     try {
-      next = createRouting(snapshot, source);
+      next = compile(snapshot, source);
     } catch (error) {
       if (!GuidevaneError.is(error)) throw error;
       return refused("slots", error.message);
     }
     this.#current = next;
     onSwap(next);
-    present.retire();
     return { kind: "taken", tag };
   }
 }

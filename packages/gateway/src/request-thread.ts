@@ -1,0 +1,171 @@
+import type { Server } from "node:http";
+import type { Clock, Fleet, Random } from "@guidevane/core";
+import type { RouterFactory, SharedState } from "@guidevane/selector";
+import { type Address, listen } from "./address.ts";
+import type { AttemptReport } from "./attempt-result.ts";
+import type { CompiledSnapshot } from "./compiled-snapshots.ts";
+import type { EngineCredentials } from "./credentials.ts";
+import { Arrivals, type ClassCounts } from "./demand.ts";
+import { Engines } from "./engines.ts";
+import { createMetrics, type GatewayMetrics } from "./metrics.ts";
+import { createRoute } from "./route.ts";
+import { Routing } from "./routing.ts";
+import { createFront } from "./server.ts";
+import { UndiciEngineClient } from "./undici-client.ts";
+
+/** What requests are served by beside the snapshot; another one may take its place at any time. */
+export interface RequestSettings {
+  readonly gateway: Fleet["gateway"];
+  readonly credentials: (engine: string) => EngineCredentials;
+}
+
+/** What a request thread tells the process. Plain data: the process may be on another thread. */
+export interface ThreadNews {
+  attemptEnded(engine: string, report: AttemptReport): void;
+  /** No request of this thread is routed by that snapshot any more. */
+  idle(compiled: number): void;
+  /** A request failed on an error that nobody foresaw. */
+  failed(requestId: string, error: unknown): void;
+}
+
+export interface RequestThreadOptions {
+  readonly clock: Clock;
+  readonly random: Random;
+  readonly factory: RouterFactory;
+  /** Shared with the process's other threads. */
+  readonly state: SharedState;
+  readonly settings: RequestSettings;
+  readonly first: CompiledSnapshot;
+  readonly news: ThreadNews;
+}
+
+/**
+ * The request path of one thread: a listener, what requests are routed by, connections to engines, and counts. It never
+ * waits for the rest of the process.
+ */
+export class RequestThread {
+  readonly metrics: GatewayMetrics = createMetrics();
+  readonly #options: RequestThreadOptions;
+  readonly #arrivals = new Arrivals();
+  readonly #engines: Engines;
+  readonly #inUse = new Set<Routing>();
+  readonly #front: Server;
+  #settings: RequestSettings;
+  #routing: Routing;
+  #controlHeardMs: number;
+  #stopped: Promise<void> | null = null;
+
+  constructor(options: RequestThreadOptions) {
+    const { clock, random, settings, news } = options;
+    this.#options = options;
+    this.#settings = settings;
+    this.#controlHeardMs = clock.nowMs();
+    const { connectMs } = settings.gateway.timers;
+    this.#engines = new Engines({
+      credentials: settings.credentials,
+      createClient: (origin) => new UndiciEngineClient({ origin, connectMs, clock }),
+    });
+    this.#routing = this.#load(options.first);
+    const gateway = (): Fleet["gateway"] => this.#settings.gateway;
+    const route = createRoute({
+      clock,
+      random,
+      get settings() {
+        return gateway();
+      },
+      routing: () => this.#routing,
+      sinceControlMs: () => clock.nowMs() - this.#controlHeardMs,
+      engines: this.#engines,
+      attemptEnded: (engine, report) => news.attemptEnded(engine, report),
+      demand: this.#arrivals,
+      metrics: this.metrics,
+      onError: (error, requestId) => news.failed(requestId, error),
+    });
+    this.#front = createFront(
+      settings.gateway.limits,
+      (request, response) => {
+        if (this.#stopped !== null) response.shouldKeepAlive = false;
+        // A connection that was promised to be kept alive is idle only after its answer.
+        else
+          response.once("finish", () => {
+            if (this.#stopped !== null) setImmediate(() => this.#front.closeIdleConnections());
+          });
+        route(request, response);
+      },
+      () => this.metrics.requests.inc({ class: "other", outcome: "rejected" }),
+    );
+  }
+
+  /** @returns the base URL that leads here. Rejects with what listening fails on */
+  listen(address: Address): Promise<string> {
+    return listen(this.#front, address);
+  }
+
+  /** Requests that come from now on are routed by it. */
+  use(compiled: CompiledSnapshot): void {
+    const before = this.#routing;
+    this.#routing = this.#load(compiled);
+    before.retire();
+  }
+
+  /** From the next request on. */
+  configure(settings: RequestSettings): void {
+    this.#settings = settings;
+    this.#engines.setCredentials(settings.credentials);
+  }
+
+  /** The control plane was heard, just now. */
+  controlHeard(): void {
+    this.#controlHeardMs = this.#options.clock.nowMs();
+  }
+
+  /** An engine's port refuses: what waits for it need not wait on. */
+  engineDied(engine: string): void {
+    this.#engines.died(engine);
+  }
+
+  /** Attempts under way at an engine. */
+  inFlight(engine: string): number {
+    return this.#engines.inFlight(engine);
+  }
+
+  /** What arrived since the last call. */
+  takeArrivals(): ReadonlyMap<string, ClassCounts> {
+    return this.#arrivals.take();
+  }
+
+  /** Takes no new request, lets running answers finish for up to `graceMs`, then closes everything. */
+  stop(graceMs: number): Promise<void> {
+    this.#stopped ??= this.#stop(graceMs);
+    return this.#stopped;
+  }
+
+  async #stop(graceMs: number): Promise<void> {
+    const closed = closeServer(this.#front);
+    this.#front.closeIdleConnections();
+    const cut = this.#options.clock.after(graceMs, () => this.#front.closeAllConnections());
+    if (graceMs <= 0) this.#front.closeAllConnections();
+    await closed;
+    cut();
+    this.#engines.close();
+  }
+
+  #load(compiled: CompiledSnapshot): Routing {
+    const { state, factory, news } = this.#options;
+    const routing = new Routing(compiled, state, factory, (idle) => {
+      this.#inUse.delete(idle);
+      this.#engines.sweep([...this.#inUse].map(({ snapshot }) => snapshot));
+      news.idle(idle.number);
+    });
+    this.#inUse.add(routing);
+    this.#engines.adopt(compiled.snapshot);
+    return routing;
+  }
+}
+
+/** Resolves when nobody is connected to it any more. */
+export function closeServer(server: Server): Promise<void> {
+  return new Promise((resolve) => {
+    server.close(() => resolve());
+  });
+}
