@@ -2,7 +2,7 @@ import { promisify } from "node:util";
 import { gunzip } from "node:zlib";
 import { type Clock, type DemandReport, type FeedEvent, parseFeedEvent, type Random } from "@guidevane/core";
 import { Agent, request } from "undici";
-import { EventReader } from "./event-reader.ts";
+import { readEventText } from "./event-text.ts";
 
 /** A long poll is answered after this at the latest. */
 const WAIT_S = 30;
@@ -121,7 +121,7 @@ export class ControlLink {
       throw new Error(`HTTP ${answer.statusCode}`);
     }
     if (this.#troubled.delete(`feed ${url}`)) onTrouble("feed", url, null);
-    const reader = new EventReader((name, data) => {
+    const reader = readEventText((name, data) => {
       const event = parseFeedEvent(name, data);
       if (event === null) return;
       if (event.event === "snapshot" && event.data.tag !== this.#options.tag()) this.#wakePull?.();
