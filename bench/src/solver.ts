@@ -10,6 +10,7 @@ import {
   randomInstance,
   type Simplex,
   type SimplexRun,
+  shiftPrices,
   solveByComponents,
   solveLp,
 } from "@guidevane/optimizer";
@@ -172,25 +173,38 @@ function addTwinRatio({ ratios }: Opened, simplexes: readonly Simplex[], label: 
   });
 }
 
-/** What the flows at hand cost on new demand, and the bound that the old prices prove: what gates a publication. */
+/**
+ * What gates a publication: the cost of the weights at hand and the bound that the prices at hand prove, as they are and,
+ * for demand that fell by a fiftieth everywhere, with the shift that makes the best bound.
+ */
 function addCertificate(open: Opened, form: BenchForm): void {
   const cells = form === "full" ? 1000 : 100;
   const problem = randomInstance({ cells, engines: cells, seed: 1, utilisation: 0.95 });
   const solution = createSimplex("auto").solve(problem);
-  const certify = () => ({
-    ...solution,
-    objectiveMs: objective(problem, solution),
-    lowerBoundMs: lowerBound(problem, solution.priceMs).lowerBoundMs,
+  const certify = (each: Problem, flows: typeof solution, priceMs: Float64Array) => ({
+    ...flows,
+    priceMs,
+    objectiveMs: objective(each, flows),
+    lowerBoundMs: lowerBound(each, priceMs).lowerBoundMs,
   });
-  const name = `solver/certificate/ts/${problem.arcEngine.length}-arcs`;
-  open.cases.push({
-    name,
-    batch: 1,
-    question: name,
-    run: certify,
-    answer: () => rightWithin(1e-8, problem, certify()),
-  });
-  if (form === "full") open.goals.set(name, { mustMs: 1, aimMs: 0.3 });
+  const less = (column: Float64Array) => column.map((value) => 0.98 * value);
+  const next = { ...problem, demandWps: less(problem.demandWps) };
+  const { flowWps, shedWps, loadWps } = solution;
+  const kept = { ...solution, flowWps: less(flowWps), shedWps: less(shedWps), loadWps: less(loadWps) };
+  const ways = [
+    { way: "certificate", on: problem, gap: 1e-8, run: () => certify(problem, solution, solution.priceMs) },
+    {
+      way: "certificate-shifted",
+      on: next,
+      gap: 1e-2,
+      run: () => certify(next, kept, shiftPrices(next, solution.priceMs)),
+    },
+  ];
+  for (const { way, on, gap, run } of ways) {
+    const name = `solver/${way}/ts/${problem.arcEngine.length}-arcs`;
+    open.cases.push({ name, batch: 1, question: name, run, answer: () => rightWithin(gap, on, run()) });
+    if (form === "full" && way === "certificate") open.goals.set(name, { mustMs: 1, aimMs: 0.3 });
+  }
 }
 
 /** Models that share no engine: solved as one problem and as many. */

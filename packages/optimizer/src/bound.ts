@@ -1,4 +1,4 @@
-import { conjugate, costAt, type EngineCost, engineCost } from "./engine-cost.ts";
+import { conjugate, costAt } from "./engine-cost.ts";
 import type { Problem } from "./problem.ts";
 import { shedCost, shedPrice } from "./shed.ts";
 
@@ -38,24 +38,19 @@ export interface GapSplit {
   readonly engineMs: Float64Array;
 }
 
-export function engineCosts(problem: Problem): EngineCost[] {
-  return Array.from(problem.curves.capacityWps, (_, engine) => engineCost(problem.curves, engine));
-}
-
-export function lowerBound(
-  problem: Problem,
-  priceMs: Float64Array,
-  costs: readonly EngineCost[] = engineCosts(problem),
-): LowerBound {
-  const cells = problem.demandWps.length;
-  const demandPriceMs = new Float64Array(cells);
+export function lowerBound(problem: Problem, priceMs: Float64Array): LowerBound {
+  const openMs = openPrices(problem, priceMs);
+  const demandPriceMs = cheapest(problem, openMs);
   let total = 0;
-  for (let cell = 0; cell < cells; cell++) {
-    const pi = demandPrice(problem, cell, priceMs);
-    demandPriceMs[cell] = pi;
-    total += pricedDemand(problem, cell, pi) + heldGain(problem, cell, priceMs, pi);
+  for (let cell = 0; cell < demandPriceMs.length; cell++) {
+    if (problem.churn !== undefined) {
+      const held = heldArcs(problem, problem.churn, cell, openMs);
+      demandPriceMs[cell] = demandPrice(problem, cell, held, demandPriceMs[cell]!);
+      for (const { atMs, wps } of held) total += wps * Math.min(0, atMs - demandPriceMs[cell]!);
+    }
+    total += pricedDemand(problem, cell, demandPriceMs[cell]!);
   }
-  for (const [engine, cost] of costs.entries()) total -= conjugate(cost, priceMs[engine]!).valueMs;
+  for (let engine = 0; engine < priceMs.length; engine++) total -= conjugate(problem.curves, engine, priceMs[engine]!);
   return { lowerBoundMs: total, demandPriceMs };
 }
 
@@ -65,26 +60,62 @@ export function withoutChurn(problem: Problem): Problem {
   return rest;
 }
 
-/** π_k. */
-function demandPrice(problem: Problem, cell: number, priceMs: Float64Array): number {
-  const { arcStart, arcEngine, arcCostMs, curves, churn } = problem;
-  let top = Number.POSITIVE_INFINITY;
-  const held: { atMs: number; wps: number }[] = [];
-  for (let arc = arcStart[cell]!; arc < arcStart[cell + 1]!; arc++) {
-    const engine = arcEngine[arc]!;
-    if (!(curves.capacityWps[engine]! > 0)) continue;
-    const atMs = arcCostMs[arc]! + priceMs[engine]!;
+/** Engine prices, infinite where there is no capacity: what carries nothing binds nothing. */
+export function openPrices({ curves }: Problem, priceMs: Float64Array): Float64Array {
+  return priceMs.map((price, engine) => (curves.capacityWps[engine]! > 0 ? price : Number.POSITIVE_INFINITY));
+}
+
+/** min_e(c + m + w) per cell. Every arc of the fleet is looked at, so nothing else is done here. */
+export function cheapest(problem: Problem, openMs: Float64Array): Float64Array {
+  const { arcStart, arcEngine, arcCostMs, demandWps, churn } = problem;
+  const least = new Float64Array(demandWps.length);
+  for (let cell = 0; cell < least.length; cell++) {
+    const end = arcStart[cell + 1]!;
+    let best = Number.POSITIVE_INFINITY;
     if (churn === undefined) {
-      if (atMs < top) top = atMs;
-      continue;
+      for (let arc = arcStart[cell]!; arc < end; arc++) {
+        const atMs = arcCostMs[arc]! + openMs[arcEngine[arc]!]!;
+        if (atMs < best) best = atMs;
+      }
+    } else {
+      for (let arc = arcStart[cell]!; arc < end; arc++) {
+        const atMs = arcCostMs[arc]! + churn.moveMs[arc]! + openMs[arcEngine[arc]!]!;
+        if (atMs < best) best = atMs;
+      }
     }
-    top = Math.min(top, atMs + churn.moveMs[arc]!);
-    if (churn.referenceWps[arc]! > 0) held.push({ atMs, wps: churn.referenceWps[arc]! });
+    least[cell] = best;
   }
+  return least;
+}
+
+/** Where ẑ > 0: c + w, ms per unit of work, and ẑ, work units/s. */
+interface Held {
+  readonly atMs: number;
+  readonly wps: number;
+}
+
+/** The arcs of a cell that moves are counted from, by rising c + w. */
+function heldArcs(
+  { arcStart, arcEngine, arcCostMs }: Problem,
+  { referenceWps }: NonNullable<Problem["churn"]>,
+  cell: number,
+  openMs: Float64Array,
+): Held[] {
+  const held: Held[] = [];
+  for (let arc = arcStart[cell]!; arc < arcStart[cell + 1]!; arc++) {
+    const wps = referenceWps[arc]!;
+    if (!(wps > 0)) continue;
+    const atMs = arcCostMs[arc]! + openMs[arcEngine[arc]!]!;
+    if (atMs < Number.POSITIVE_INFINITY) held.push({ atMs, wps });
+  }
+  return held.sort((a, b) => a.atMs - b.atMs);
+}
+
+/** π_k with a churn term; `top` is what it may be at most. */
+function demandPrice(problem: Problem, cell: number, held: readonly Held[], top: number): number {
   if (held.length === 0) return top;
   // As π rises past the c + w of what is held, and past the steps of the shed price, the bound's slope falls; where
   // everything that is demanded is held no more is to be gained.
-  held.sort((a, b) => a.atMs - b.atMs);
   const demand = problem.demandWps[cell]!;
   const steps = Math.max(1, problem.shedSteps);
   let slope = demand;
@@ -103,41 +134,26 @@ function demandPrice(problem: Problem, cell: number, priceMs: Float64Array): num
   }
 }
 
-/** Σ_e ẑ·min(0, c + w − π), ms per second. */
-function heldGain(
-  { arcStart, arcEngine, arcCostMs, curves, churn }: Problem,
-  cell: number,
-  priceMs: Float64Array,
-  pi: number,
-): number {
-  let total = 0;
-  if (churn === undefined) return total;
-  for (let arc = arcStart[cell]!; arc < arcStart[cell + 1]!; arc++) {
-    const held = churn.referenceWps[arc]!;
-    const engine = arcEngine[arc]!;
-    if (held > 0 && curves.capacityWps[engine]! > 0)
-      total += held * Math.min(0, arcCostMs[arc]! + priceMs[engine]! - pi);
-  }
-  return total;
-}
-
 /** F, ms per second. */
-export function objective(problem: Problem, flows: Flows, costs: readonly EngineCost[] = engineCosts(problem)): number {
+export function objective(problem: Problem, flows: Flows): number {
+  const { arcCostMs, churn } = problem;
+  const { flowWps } = flows;
   let total = 0;
-  const { churn } = problem;
-  for (let arc = 0; arc < problem.arcEngine.length; arc++) {
-    const flow = flows.flowWps[arc]!;
-    total += problem.arcCostMs[arc]! * flow;
+  // Few arcs of a fleet are in use.
+  for (let arc = 0; arc < flowWps.length; arc++) {
+    const flow = flowWps[arc]!;
+    if (flow === 0) continue;
+    total += arcCostMs[arc]! * flow;
     if (churn !== undefined) total += churn.moveMs[arc]! * Math.max(0, flow - churn.referenceWps[arc]!);
   }
-  for (const [engine, cost] of costs.entries()) total += costAt(cost, flows.loadWps[engine]!);
+  for (let engine = 0; engine < flows.loadWps.length; engine++)
+    total += costAt(problem.curves, engine, flows.loadWps[engine]!);
   for (let cell = 0; cell < problem.demandWps.length; cell++) total += shedCost(problem, cell, flows.shedWps[cell]!);
   return total;
 }
 
 export function splitGap(problem: Problem, flows: Flows, priceMs: Float64Array): GapSplit {
-  const costs = engineCosts(problem);
-  const { lowerBoundMs, demandPriceMs } = lowerBound(problem, priceMs, costs);
+  const { lowerBoundMs, demandPriceMs } = lowerBound(problem, priceMs);
   const arcMs = new Float64Array(problem.arcEngine.length);
   const shedMs = new Float64Array(problem.demandWps.length);
   for (let cell = 0; cell < shedMs.length; cell++) {
@@ -155,16 +171,17 @@ export function splitGap(problem: Problem, flows: Flows, priceMs: Float64Array):
     }
     shedMs[cell] = pi * (demand - shed) + shedCost(problem, cell, shed) - pricedDemand(problem, cell, pi);
   }
-  const engineMs = Float64Array.from(costs, (cost, engine) => {
-    const [load, price] = [flows.loadWps[engine]!, priceMs[engine]!];
-    return costAt(cost, load) + conjugate(cost, price).valueMs - price * load;
+  const engineMs = priceMs.map((price, engine) => {
+    const load = flows.loadWps[engine]!;
+    return costAt(problem.curves, engine, load) + conjugate(problem.curves, engine, price) - price * load;
   });
-  return { objectiveMs: objective(problem, flows, costs), lowerBoundMs, arcMs, shedMs, engineMs };
+  return { objectiveMs: objective(problem, flows), lowerBoundMs, arcMs, shedMs, engineMs };
 }
 
 /** (d/J)·Σ_j min(p_j, π). */
 function pricedDemand(problem: Problem, cell: number, pi: number): number {
   const demand = problem.demandWps[cell]!;
+  if (pi <= problem.shedMs[cell]!) return demand * pi;
   const steps = Math.max(1, problem.shedSteps);
   let total = 0;
   for (let step = 0; step < steps; step++) total += Math.min(shedPrice(problem, cell, step / steps), pi);

@@ -1,6 +1,6 @@
 import { evaluateCurves, seededRandom } from "@guidevane/core";
 import { describe, expect, it } from "vitest";
-import { conjugate, costAt, engineCost, leftMarginalAt, marginalAt } from "./engine-cost.ts";
+import { conjugate, costAt, kinksOf, leftMarginalAt, loadAt, marginalAt } from "./engine-cost.ts";
 import { makeProblem, randomProblem } from "./problem.fixture.ts";
 
 describe("an engine's cost as parabolas", () => {
@@ -13,9 +13,8 @@ describe("an engine's cost as parabolas", () => {
       const out = { value: loads.slice(), slope: loads.slice(), curvature: loads.slice() };
       evaluateCurves(curves, loads, out);
       for (const [engine, load] of loads.entries()) {
-        const cost = engineCost(curves, engine);
-        expect(costAt(cost, load)).toBeCloseTo(out.value[engine]!, 6);
-        expect(marginalAt(cost, load)).toBeCloseTo(out.slope[engine]!, 6);
+        expect(costAt(curves, engine, load)).toBeCloseTo(out.value[engine]!, 6);
+        expect(marginalAt(curves, engine, load)).toBeCloseTo(out.slope[engine]!, 6);
       }
     }
   });
@@ -23,18 +22,18 @@ describe("an engine's cost as parabolas", () => {
   it("has the conjugate that a scan of its loads finds", () => {
     for (const curves of sets) {
       for (let engine = 0; engine < curves.capacityWps.length; engine++) {
-        const cost = engineCost(curves, engine);
+        const capacity = curves.capacityWps[engine]!;
         const price = 3000 * random();
         let best = 0;
         for (let part = 0; part <= 4000; part++) {
-          const load = (cost.capacityWps * part) / 4000;
-          best = Math.max(best, price * load - costAt(cost, load));
+          const load = (capacity * part) / 4000;
+          best = Math.max(best, price * load - costAt(curves, engine, load));
         }
-        const { valueMs, loadWps } = conjugate(cost, price);
+        const valueMs = conjugate(curves, engine, price);
         expect(valueMs).toBeGreaterThanOrEqual(best - 1e-9 * Math.max(1, best));
         // A scan's step off the vertex loses φ″·step²/8 at most; 1e5 ms is the steepest bend here times the capacity.
-        expect(valueMs).toBeLessThanOrEqual(best + (2e5 * cost.capacityWps) / 4000 ** 2 + 1e-6);
-        expect(loadWps).toBeLessThanOrEqual(cost.capacityWps);
+        expect(valueMs).toBeLessThanOrEqual(best + (2e5 * capacity) / 4000 ** 2 + 1e-6);
+        expect(loadAt(curves, engine, price)).toBeLessThanOrEqual(capacity);
       }
     }
   });
@@ -52,15 +51,17 @@ describe("an engine's cost as parabolas", () => {
         ],
       ],
     });
-    const cost = engineCost(curves, 0);
-    expect(leftMarginalAt(cost, 50)).toBe(100);
-    expect(marginalAt(cost, 50)).toBe(250);
-    expect(leftMarginalAt(cost, 0)).toBe(Number.NEGATIVE_INFINITY);
+    expect(leftMarginalAt(curves, 0, 50)).toBe(100);
+    expect(marginalAt(curves, 0, 50)).toBe(250);
+    expect(leftMarginalAt(curves, 0, 0)).toBe(Number.NEGATIVE_INFINITY);
+    expect(kinksOf(curves, 0)).toEqual([0, 50]);
   });
 
   it("is nothing without capacity", () => {
     const { curves } = makeProblem({ demand: [], cost: [], capacity: [0], curves: [[[0, 5]]] });
-    expect(costAt(engineCost(curves, 0), 3)).toBe(0);
-    expect(conjugate(engineCost(curves, 0), 100)).toEqual({ valueMs: 0, loadWps: 0 });
+    expect(costAt(curves, 0, 3)).toBe(0);
+    expect(conjugate(curves, 0, 100)).toBe(0);
+    expect(loadAt(curves, 0, 100)).toBe(0);
+    expect(kinksOf(curves, 0)).toEqual([]);
   });
 });

@@ -1,114 +1,133 @@
 import type { CurveSet } from "@guidevane/core";
 
 /**
- * φ of one engine as what it is, a piecewise quadratic (the formula is in core's `curve.ts`): on each piece
+ * φ of one engine, straight from its columns (the formula is in core's `curve.ts`). It is a piecewise quadratic in the
+ * load, with bends at the knots of Q and where the headroom ramp begins: values, one-sided marginals and the conjugate are
+ * exact. The marginal never falls, and jumps up at a knot. An engine without capacity costs nothing and takes nothing.
  *
- *     φ(y) = valueMs + slopeMs·t + bend·t²/2,   t = y − fromWps
- *
- * so that values, one-sided marginals and the conjugate are exact. The marginal φ′ never falls from piece to piece and
- * jumps up where Q has a knot.
+ * The twin of `native/crates/core/src/certify.rs` as far as `conjugate` and `costAt` go: the same operations in the same
+ * order.
  */
-export interface CostPiece {
-  /** The piece reaches from here to the next piece's start, the last one to the capacity and, where asked, beyond. */
-  readonly fromWps: number;
-  /** φ, ms per second, at `fromWps`. */
-  readonly valueMs: number;
-  /** φ′ from the right, ms per unit of work, at `fromWps`. */
-  readonly slopeMs: number;
-  /** φ″ on the piece. */
-  readonly bend: number;
-}
-
-export interface EngineCost {
-  readonly capacityWps: number;
-  /** Empty for an engine without capacity. */
-  readonly pieces: readonly CostPiece[];
-}
-
-export function engineCost(curves: CurveSet, engine: number): EngineCost {
-  const capacityWps = curves.capacityWps[engine]!;
-  if (!(capacityWps > 0)) return { capacityWps: 0, pieces: [] };
-  const { headroom, headroomMs } = curves;
-  const rampRho = headroom > 0 && headroomMs > 0 ? 1 - headroom : 1;
-  const start = curves.knotStart[engine]!;
-  const end = curves.knotStart[engine + 1]!;
-  const rhos: number[] = [];
-  // Knots rise and the first is at 0: only the ramp's start has to find its place.
-  for (let knot = start; knot < end; knot++) {
-    const rho = curves.knotRho[knot]!;
-    const last = rhos.at(-1) ?? -1;
-    if (rampRho > last && rampRho < rho && rampRho < 1) rhos.push(rampRho);
-    if (rho < 1) rhos.push(rho);
-  }
-  if (rampRho < 1 && rampRho > (rhos.at(-1) ?? -1)) rhos.push(rampRho);
-  const pieces: CostPiece[] = [];
-  let knot = start;
-  for (const [index, rho] of rhos.entries()) {
-    if (index > 0 && rho === rhos[index - 1]) continue;
-    while (knot + 1 < end && curves.knotRho[knot + 1]! <= rho) knot++;
-    const left = knot + 1 < end ? knot : knot - 1;
-    const rise =
-      end - start > 1
-        ? (curves.knotMs[left + 1]! - curves.knotMs[left]!) / (curves.knotRho[left + 1]! - curves.knotRho[left]!)
-        : 0;
-    const q = curves.knotMs[knot]! + rise * (rho - curves.knotRho[knot]!);
-    const over = rho - rampRho;
-    const ramp = over >= 0 && rampRho < 1 ? headroomMs / headroom : 0;
-    pieces.push({
-      fromWps: rho * capacityWps,
-      valueMs: capacityWps * (rho * q + (ramp * over * over) / 2),
-      slopeMs: q + rho * rise + ramp * over,
-      bend: (2 * rise + ramp) / capacityWps,
-    });
-  }
-  return { capacityWps, pieces };
-}
 
 /** φ(y), ms per second; beyond the capacity the last piece goes on. */
-export function costAt({ pieces }: EngineCost, loadWps: number): number {
-  const piece = pieceAt(pieces, loadWps);
-  if (piece === undefined) return 0;
-  const t = loadWps - piece.fromWps;
-  return piece.valueMs + (piece.slopeMs + (piece.bend * t) / 2) * t;
+export function costAt(curves: CurveSet, engine: number, loadWps: number): number {
+  const capacity = curves.capacityWps[engine]!;
+  if (!(capacity > 0)) return 0;
+  return valueAt(curves, knotAt(curves, engine, loadWps), engine, loadWps / capacity, loadWps);
 }
 
 /** φ′(y) from the right, ms per unit of work. */
-export function marginalAt({ pieces }: EngineCost, loadWps: number): number {
-  const piece = pieceAt(pieces, loadWps);
-  return piece === undefined ? 0 : piece.slopeMs + piece.bend * (loadWps - piece.fromWps);
+export function marginalAt(curves: CurveSet, engine: number, loadWps: number): number {
+  const capacity = curves.capacityWps[engine]!;
+  if (!(capacity > 0)) return 0;
+  return slopeAt(curves, knotAt(curves, engine, loadWps), engine, loadWps / capacity);
 }
 
 /** φ′(y) from the left, ms per unit of work; at 0 −∞: no price is too low for an idle engine. */
-export function leftMarginalAt({ pieces }: EngineCost, loadWps: number): number {
-  const piece = pieces.findLast(({ fromWps }) => fromWps < loadWps);
-  return piece === undefined ? Number.NEGATIVE_INFINITY : piece.slopeMs + piece.bend * (loadWps - piece.fromWps);
+export function leftMarginalAt(curves: CurveSet, engine: number, loadWps: number): number {
+  const capacity = curves.capacityWps[engine]!;
+  if (!(capacity > 0) || !(loadWps > 0)) return Number.NEGATIVE_INFINITY;
+  let knot = knotAt(curves, engine, loadWps);
+  if (curves.knotRho[knot]! * capacity >= loadWps && knot > curves.knotStart[engine]!) knot--;
+  return slopeAt(curves, knot, engine, loadWps / capacity);
 }
 
-/** The load at which φ* is attained: φ′⁻¹(w), held to 0 … U. */
-export function loadAt({ pieces, capacityWps }: EngineCost, priceMs: number): number {
-  let loadWps = 0;
-  for (let index = 0; index < pieces.length; index++) {
-    const piece = pieces[index]!;
-    if (priceMs <= piece.slopeMs) break;
-    const toWps = pieces[index + 1]?.fromWps ?? capacityWps;
-    loadWps = toWps;
-    const reach = piece.bend > 0 ? piece.fromWps + (priceMs - piece.slopeMs) / piece.bend : Number.POSITIVE_INFINITY;
-    if (reach < toWps) return reach;
+/** The load at which φ* is attained: φ′⁻¹(w), held to 0 … U, work units/s. */
+export function loadAt(curves: CurveSet, engine: number, priceMs: number): number {
+  const capacity = curves.capacityWps[engine]!;
+  if (!(capacity > 0)) return 0;
+  const knot = knotBelow(curves, engine, priceMs);
+  return knot < 0 ? 0 : capacity * rhoAt(curves, knot, engine, priceMs);
+}
+
+/** φ*(w) = max of w·y − φ(y) over 0 ≤ y ≤ U, ms per second. */
+export function conjugate(curves: CurveSet, engine: number, priceMs: number): number {
+  const capacity = curves.capacityWps[engine]!;
+  if (!(capacity > 0)) return 0;
+  const knot = knotBelow(curves, engine, priceMs);
+  if (knot < 0) return 0;
+  const rho = rhoAt(curves, knot, engine, priceMs);
+  const loadWps = capacity * rho;
+  return priceMs * loadWps - valueAt(curves, knot, engine, rho, loadWps);
+}
+
+/** Loads at which the marginal jumps or bends: the knots below the capacity and the ramp's start, rising from 0. */
+export function kinksOf(curves: CurveSet, engine: number): number[] {
+  const capacity = curves.capacityWps[engine]!;
+  if (!(capacity > 0)) return [];
+  const rhos = new Set(curves.knotRho.subarray(curves.knotStart[engine]!, curves.knotStart[engine + 1]!));
+  if (curves.headroom > 0 && curves.headroomMs > 0) rhos.add(1 - curves.headroom);
+  return [...rhos]
+    .filter((rho) => rho < 1)
+    .sort((a, b) => a - b)
+    .map((rho) => rho * capacity);
+}
+
+/** The last knot at or left of a load. Loads are compared, not utilisations: a load on a knot is its ρ·U to the last bit. */
+function knotAt({ capacityWps, knotStart, knotRho }: CurveSet, engine: number, loadWps: number): number {
+  const capacity = capacityWps[engine]!;
+  let low = knotStart[engine]!;
+  let high = knotStart[engine + 1]!;
+  while (high - low > 1) {
+    const middle = (low + high) >>> 1;
+    if (knotRho[middle]! * capacity <= loadWps) low = middle;
+    else high = middle;
   }
-  return loadWps;
+  return low;
 }
 
-/** φ*(w) = max of w·y − φ(y) over 0 ≤ y ≤ U, ms per second, and the load that attains it. */
-export function conjugate(cost: EngineCost, priceMs: number): { valueMs: number; loadWps: number } {
-  const loadWps = loadAt(cost, priceMs);
-  return { valueMs: priceMs * loadWps - costAt(cost, loadWps), loadWps };
-}
-
-function pieceAt(pieces: readonly CostPiece[], loadWps: number): CostPiece | undefined {
-  let found = pieces[0];
-  for (const piece of pieces) {
-    if (piece.fromWps > loadWps) break;
-    found = piece;
+/** The last knot below full load whose marginal from the right is under a price; −1 where there is none. */
+function knotBelow(curves: CurveSet, engine: number, priceMs: number): number {
+  let low = curves.knotStart[engine]! - 1;
+  let high = curves.knotStart[engine + 1]!;
+  while (high - low > 1) {
+    const middle = (low + high) >>> 1;
+    const rho = curves.knotRho[middle]!;
+    if (rho < 1 && slopeAt(curves, middle, engine, rho) < priceMs) low = middle;
+    else high = middle;
   }
-  return found;
+  return low < curves.knotStart[engine]! ? -1 : low;
+}
+
+/** The utilisation right of a knot, up to the next one or full load, at which the marginal meets a price. */
+function rhoAt(curves: CurveSet, knot: number, engine: number, priceMs: number): number {
+  const { knotStart, knotRho, knotMs, headroom, headroomMs } = curves;
+  const end = knot + 1 < knotStart[engine + 1]! ? Math.min(1, knotRho[knot + 1]!) : 1;
+  const rise = riseAt(curves, knot, engine);
+  // Before the ramp the marginal is flat + 2·rise·ρ; in it, steeper by R/h from 1 − h on.
+  const flat = knotMs[knot]! - rise * knotRho[knot]!;
+  const before = rise > 0 ? (priceMs - flat) / (2 * rise) : Number.POSITIVE_INFINITY;
+  if (!(headroom > 0) || before <= 1 - headroom) return Math.min(before, end);
+  const ramp = headroomMs / headroom;
+  const slope = 2 * rise + ramp;
+  const within = slope > 0 ? (priceMs - flat + ramp * (1 - headroom)) / slope : Number.POSITIVE_INFINITY;
+  return Math.min(within, end);
+}
+
+/** φ at ρ = y/U in the piece right of a knot. */
+function valueAt(curves: CurveSet, knot: number, engine: number, rho: number, loadWps: number): number {
+  const { capacityWps, knotRho, knotMs, headroom, headroomMs } = curves;
+  const value = loadWps * (knotMs[knot]! + riseAt(curves, knot, engine) * (rho - knotRho[knot]!));
+  const over = rho - 1 + headroom;
+  if (!(headroom > 0) || over <= 0) return value;
+  return value + ((capacityWps[engine]! * headroomMs) / (2 * headroom)) * (over * over);
+}
+
+/** φ′ at ρ in the piece right of a knot. */
+function slopeAt(curves: CurveSet, knot: number, engine: number, rho: number): number {
+  const { knotRho, knotMs, headroom, headroomMs } = curves;
+  const rise = riseAt(curves, knot, engine);
+  const slope = knotMs[knot]! + rise * (rho - knotRho[knot]!) + rho * rise;
+  const over = rho - 1 + headroom;
+  return headroom > 0 && over > 0 ? slope + (headroomMs / headroom) * over : slope;
+}
+
+/** Q′ right of a knot; beyond the last knot the slope goes on, and one knot alone is flat. */
+function riseAt({ knotStart, knotRho, knotMs }: CurveSet, knot: number, engine: number): number {
+  let left = knot;
+  if (knot + 1 === knotStart[engine + 1]!) {
+    if (knot === knotStart[engine]!) return 0;
+    left = knot - 1;
+  }
+  return (knotMs[left + 1]! - knotMs[left]!) / (knotRho[left + 1]! - knotRho[left]!);
 }

@@ -6,8 +6,8 @@ import {
   type SnapshotCell,
   valueAt,
 } from "@guidevane/core";
-import { engineCosts, type Flows } from "./bound.ts";
-import { type EngineCost, marginalAt } from "./engine-cost.ts";
+import type { Flows } from "./bound.ts";
+import { kinksOf, marginalAt } from "./engine-cost.ts";
 import { type Binding, cellSentence, engineSentence, ms } from "./explain-words.ts";
 import { type PriceRanges, priceRanges } from "./price-ranges.ts";
 import type { Problem } from "./problem.ts";
@@ -146,7 +146,6 @@ interface Facts {
   readonly problem: Problem;
   readonly stored: StoredProblem;
   readonly priceMs: Float64Array;
-  readonly costs: readonly EngineCost[];
   readonly flows: Flows;
   readonly ranges: PriceRanges;
 }
@@ -156,12 +155,11 @@ const ROUNDING = 1e-6;
 
 function readFacts(publication: Publication): Facts {
   const { problem, stored, priceMs } = loadProblem(publication.problem);
-  const costs = engineCosts(problem);
   const engineAt = new Map(stored.engines.map((id, engine) => [id, engine]));
   const flowWps = new Float64Array(problem.arcEngine.length);
   const shedWps = new Float64Array(stored.cells.length);
-  const loadWps = new Float64Array(costs.length);
-  const slackWps = new Float64Array(costs.length);
+  const loadWps = new Float64Array(priceMs.length);
+  const slackWps = new Float64Array(priceMs.length);
   for (const [cell, { cluster, class: requestClass }] of stored.cells.entries()) {
     const shown = publication.clusters.get(cluster)?.cells.find((each) => each.class === requestClass);
     if (shown === undefined) continue;
@@ -181,9 +179,8 @@ function readFacts(publication: Publication): Facts {
     problem,
     stored,
     priceMs,
-    costs,
     flows,
-    ranges: priceRanges(problem, flows, priceMs, costs, { part: ROUNDING, slackWps }),
+    ranges: priceRanges(problem, flows, priceMs, { part: ROUNDING, slackWps }),
   };
 }
 
@@ -192,7 +189,7 @@ function arcsOf({ arcStart }: Problem, cell: number): number[] {
 }
 
 function explainArc(facts: Facts, snapshot: ClusterSnapshot, shown: SnapshotCell, arc: number): EngineExplanation {
-  const { problem, stored, priceMs, costs, flows, ranges } = facts;
+  const { problem, stored, priceMs, flows, ranges } = facts;
   const engine = problem.arcEngine[arc]!;
   const id = stored.engines[engine]!;
   const { work } = shown;
@@ -229,7 +226,7 @@ function explainArc(facts: Facts, snapshot: ClusterSnapshot, shown: SnapshotCell
         ? "pin"
         : bindingOf(
             problem,
-            costs[engine]!,
+            engine,
             flows.loadWps[engine]!,
             isUsed,
             addends.stabilityMs,
@@ -240,23 +237,8 @@ function explainArc(facts: Facts, snapshot: ClusterSnapshot, shown: SnapshotCell
 }
 
 /** Marginal from the right without the ramp, ms per unit of work. */
-function congestionAt({ problem, flows, stored }: Facts, engine: number): number {
-  const capacity = problem.curves.capacityWps[engine]!;
-  if (capacity === 0) return 0;
-  const [flat] = engineCosts({ ...problem, curves: oneCurve(stored, engine) });
-  return marginalAt(flat!, flows.loadWps[engine]!);
-}
-
-function oneCurve(stored: StoredProblem, engine: number): Problem["curves"] {
-  const [start, end] = [stored.knotStart[engine]!, stored.knotStart[engine + 1]!];
-  return {
-    capacityWps: Float64Array.of(stored.capacityWps[engine]!),
-    knotStart: Uint32Array.of(0, end - start),
-    knotRho: Float64Array.from(stored.knotRho.slice(start, end)),
-    knotMs: Float64Array.from(stored.knotMs.slice(start, end)),
-    headroom: 0,
-    headroomMs: 0,
-  };
+function congestionAt({ problem, flows }: Facts, engine: number): number {
+  return marginalAt({ ...problem.curves, headroom: 0, headroomMs: 0 }, engine, flows.loadWps[engine]!);
 }
 
 /** Q at the engine's load, ms per unit of work. */
@@ -276,21 +258,21 @@ const NEAR = 1e-4;
 
 function bindingOf(
   { curves }: Problem,
-  { pieces, capacityWps }: EngineCost,
+  engine: number,
   loadWps: number,
   isUsed: boolean,
   stabilityMs: number,
   moveMs: number,
 ): Binding {
+  const capacityWps = curves.capacityWps[engine]!;
   if (capacityWps === 0) return "out";
   if (!isUsed) return stabilityMs > 0 ? "move" : "cost";
   const rho = loadWps / capacityWps;
   if (rho >= 1 - NEAR) return "capacity";
   if (stabilityMs > 0 && stabilityMs < moveMs * (1 - NEAR)) return "move";
   if (curves.headroom > 0 && curves.headroomMs > 0 && rho > 1 - curves.headroom + NEAR) return "headroom";
-  return pieces.some(({ fromWps }) => fromWps > 0 && Math.abs(fromWps - loadWps) < NEAR * capacityWps)
-    ? "knot"
-    : "none";
+  const isOnKnot = kinksOf(curves, engine).some((wps) => wps > 0 && Math.abs(wps - loadWps) < NEAR * capacityWps);
+  return isOnKnot ? "knot" : "none";
 }
 
 /** The engine at which a request would be soonest done, if by more than a tenth of a millisecond. */

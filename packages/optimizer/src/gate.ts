@@ -1,7 +1,7 @@
 import { isDeepStrictEqual } from "node:util";
 import { type Bound, decodeRing, type StoredPublication } from "@guidevane/core";
 import { countSlots } from "@guidevane/selector";
-import { engineCosts, lowerBound, withoutChurn } from "./bound.ts";
+import { lowerBound, withoutChurn } from "./bound.ts";
 import type { ProblemIndex } from "./build-problem.ts";
 import { publishedCell } from "./churn.ts";
 import { changedPin, publishedPin } from "./pin-problem.ts";
@@ -48,13 +48,12 @@ export function tryGate(
   if (changed !== null) return opened(changed);
   const does = presentShares(index, problem, previous, inputs.fleet.policy.slots);
   if (does === null) return opened("a cell has no ring of this many slots");
-  const costs = engineCosts(problem);
-  const cost = ringCost(problem, does, costs);
+  const cost = ringCost(problem, does);
   const over = overloaded(problem, does, cost, inputs.fleet.policy.slots);
   if (over >= 0) return opened(`${index.engines[over]!.spec.id} has more work than it can hold`);
 
-  const priceMs = shiftPrices(pinned, Float64Array.from(before.priceMs), costs);
-  const boundOf = (each: Problem): number => lowerBound(each, priceMs, costs).lowerBoundMs;
+  const priceMs = shiftPrices(pinned, Float64Array.from(before.priceMs));
+  const boundOf = (each: Problem): number => lowerBound(each, priceMs).lowerBoundMs;
   const freeCostMs = ringCost(withoutChurn(problem), does).objectiveMs;
   const certificate = {
     ...boundPerRequest(index, cost.objectiveMs, boundOf(pinned)),

@@ -36,6 +36,7 @@ export {
   problemFileJsonSchema,
   writeProblemFile,
 } from "./problem-file.ts";
+export { shiftPrices } from "./shift-prices.ts";
 export { showExplanation } from "./show-explanation.ts";
 export { carryWarm } from "./simplex/carry-warm.ts";
 export { createSimplex, type Simplex, type SimplexRun } from "./simplex/choose.ts";

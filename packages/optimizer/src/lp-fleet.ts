@@ -1,12 +1,10 @@
-import { engineCosts, type Flows } from "./bound.ts";
-import type { EngineCost } from "./engine-cost.ts";
+import type { Flows } from "./bound.ts";
 import { groupEqualEngines } from "./equal-engines.ts";
 import type { Problem } from "./problem.ts";
 
 /** The problem as the linear programme sees it: equal engines folded into one, engines without capacity left away. */
 export interface LpFleet {
   readonly problem: Problem;
-  readonly costs: readonly EngineCost[];
   readonly groups: readonly Group[];
   /** Cell → its arcs to groups. */
   readonly arcs: readonly (readonly FoldedArc[])[];
@@ -14,8 +12,10 @@ export interface LpFleet {
 
 export interface Group {
   readonly engines: readonly number[];
-  /** φ of one of them. */
-  readonly cost: EngineCost;
+  /** One of them: its curve is everyone's. */
+  readonly engine: number;
+  /** Of one of them. */
+  readonly capacityWps: number;
   /** The most that the programme lets arrive here, work units/s of the whole group: its capacity, or well past the demand. */
   readonly reachWps: number;
 }
@@ -43,14 +43,14 @@ export interface Found {
 const REACH = 1.5;
 
 export function foldFleet(problem: Problem): LpFleet {
-  const costs = engineCosts(problem);
-  const groups: { engines: number[]; cost: EngineCost; reachWps: number }[] = [];
+  const groups: { engines: number[]; engine: number; capacityWps: number; reachWps: number }[] = [];
   const groupOf = new Map<number, number>();
   for (const engines of groupEqualEngines(problem)) {
-    const cost = costs[engines[0]!]!;
-    if (cost.capacityWps === 0) continue;
-    for (const engine of engines) groupOf.set(engine, groups.length);
-    groups.push({ engines, cost, reachWps: 0 });
+    const engine = engines[0]!;
+    const capacityWps = problem.curves.capacityWps[engine]!;
+    if (capacityWps === 0) continue;
+    for (const member of engines) groupOf.set(member, groups.length);
+    groups.push({ engines, engine, capacityWps, reachWps: 0 });
   }
   const arcs = Array.from(problem.demandWps, (demand, cell) => {
     const byGroup = new Map<number, number[]>();
@@ -72,8 +72,8 @@ export function foldFleet(problem: Problem): LpFleet {
       };
     });
   });
-  for (const group of groups) group.reachWps = Math.min(group.reachWps, group.cost.capacityWps * group.engines.length);
-  return { problem, costs, groups, arcs };
+  for (const group of groups) group.reachWps = Math.min(group.reachWps, group.capacityWps * group.engines.length);
+  return { problem, groups, arcs };
 }
 
 /** What the programme rounds away is neither a shed nor an overflow. */

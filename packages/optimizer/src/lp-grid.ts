@@ -1,3 +1,4 @@
+import { kinksOf } from "./engine-cost.ts";
 import type { Found, Group, LpFleet } from "./lp-fleet.ts";
 import { atLeastIdle } from "./lp-price.ts";
 import { cheapestSheds, fillOrder, leafOrder, levelLoads, type Start } from "./lp-start.ts";
@@ -43,7 +44,7 @@ export function startGrid(fleet: LpFleet): Grid {
   const servedWps = (cell: number) => problem.demandWps[cell]! * (1 - shedSteps(cell) / Math.max(1, problem.shedSteps));
   return {
     pass: 0,
-    loads: fleet.groups.map((group, index) => coarseLoads(group, [level.loadWps[index]!])),
+    loads: fleet.groups.map((group, index) => coarseLoads(fleet, group, [level.loadWps[index]!])),
     shedSteps: sheds === null ? null : corners(problem, shedSteps),
     offered: allArcs(fleet),
     start: { loadWps: level.loadWps, order: fillOrder(fleet, level, servedWps), shedSteps },
@@ -64,6 +65,7 @@ export function refineGrid(fleet: LpFleet, grid: Grid, found: Found): Grid {
       const step = group.reachWps / (FIRST_PARTS * SHRINK ** Math.min(pass, FINEST_PASS));
       const at = found.groupLoadWps[index]!;
       return coarseLoads(
+        fleet,
         group,
         Array.from({ length: 2 * WINDOW + 1 }, (_, i) => at + (i - WINDOW) * step),
       );
@@ -74,8 +76,8 @@ export function refineGrid(fleet: LpFleet, grid: Grid, found: Found): Grid {
   };
 }
 
-function coarseLoads({ cost, engines, reachWps }: Group, more: readonly number[]): number[] {
-  const kinks = cost.pieces.map((piece) => piece.fromWps * engines.length);
+function coarseLoads({ problem }: LpFleet, { engine, engines, reachWps }: Group, more: readonly number[]): number[] {
+  const kinks = kinksOf(problem.curves, engine).map((load) => load * engines.length);
   const even = Array.from({ length: FIRST_PARTS }, (_, part) => (reachWps * (part + 1)) / FIRST_PARTS);
   const inside = [...kinks, ...even, ...more].filter((load) => load > LEAST * reachWps && load < reachWps);
   const kept: number[] = [];
@@ -102,7 +104,7 @@ function allArcs(fleet: LpFleet): ReadonlySet<number>[] {
 
 /** The cheapest arcs of each cell by the prices found, and those in use. */
 function offerArcs(fleet: LpFleet, { groupPriceMs, folded }: Found): ReadonlySet<number>[] {
-  const priceMs = fleet.groups.map((group, index) => atLeastIdle(group, groupPriceMs[index]!));
+  const priceMs = fleet.groups.map((group, index) => atLeastIdle(fleet, group, groupPriceMs[index]!));
   return fleet.arcs.map((arcs, cell) => {
     const priced = arcs.map(({ group, costMs, moveMs }, at) => ({ at, ms: costMs + moveMs + priceMs[group]! }));
     priced.sort((a, b) => a.ms - b.ms || a.at - b.at);

@@ -29,8 +29,8 @@ export function solvePass(fleet: LpFleet, grid: Grid): Found | null {
   for (const attempt of ATTEMPTS) {
     const found = solveFrom(fleet, grid, attempt);
     const isSound = found?.groupLoadWps.every((load, index) => {
-      const { engines, cost } = fleet.groups[index]!;
-      return load <= cost.capacityWps * engines.length * (1 + OVERFULL);
+      const { engines, capacityWps } = fleet.groups[index]!;
+      return load <= capacityWps * engines.length * (1 + OVERFULL);
     });
     if (found !== null && isSound === true) return found;
   }
@@ -46,7 +46,9 @@ function solveFrom(fleet: LpFleet, grid: Grid, attempt: (typeof ATTEMPTS)[number
   const total = problem.demandWps.reduce((sum, demand) => sum + demand, 0);
   const flowScale = total > 0 ? FLOW_TOTAL / total : 1;
   const program = new LinearProgram(attempt.precision);
-  const engines = fleet.groups.map((group, index) => addEngine(program, group, grid.loads[index]!, flowScale));
+  const engines = fleet.groups.map((group, index) =>
+    addEngine(program, problem.curves, group, grid.loads[index]!, flowScale),
+  );
   const cells = fleet.arcs.map((arcs, cell) => {
     const demand = problem.demandWps[cell]!;
     if (demand === 0) return { flows: arcs.map(() => []), sheds: [] };
@@ -91,12 +93,18 @@ function solveFrom(fleet: LpFleet, grid: Grid, attempt: (typeof ATTEMPTS)[number
 }
 
 /** The chords of a group's φ: rows of its load and of the mix's sum, and for each breakpoint its part λ of the mix, times the reach. */
-function addEngine(program: LinearProgram, group: Group, loads: readonly number[], flowScale: number) {
+function addEngine(
+  program: LinearProgram,
+  curves: Problem["curves"],
+  group: Group,
+  loads: readonly number[],
+  flowScale: number,
+) {
   const row = program.addRow(0);
   const convexity = program.addRow(group.reachWps * flowScale);
   const many = group.engines.length;
   const chords = loads.map((load) =>
-    program.addVariable(((many * costAt(group.cost, load / many)) / group.reachWps) * COST_SCALE, [
+    program.addVariable(((many * costAt(curves, group.engine, load / many)) / group.reachWps) * COST_SCALE, [
       [row, -load / group.reachWps],
       [convexity, 1],
     ]),

@@ -2,8 +2,8 @@ import { leftMarginalAt, marginalAt } from "./engine-cost.ts";
 import type { Found, Group, LpFleet } from "./lp-fleet.ts";
 
 /** An idle engine's row has no price of its own; up to its first marginal a higher one only helps the bound. */
-export function atLeastIdle(group: Group, priceMs: number): number {
-  return Math.max(priceMs, group.cost.pieces[0]!.slopeMs);
+export function atLeastIdle({ problem }: LpFleet, { engine }: Group, priceMs: number): number {
+  return Math.max(priceMs, marginalAt(problem.curves, engine, 0));
 }
 
 /**
@@ -12,13 +12,15 @@ export function atLeastIdle(group: Group, priceMs: number): number {
  * hangs on no other's. Whichever gives the higher bound serves.
  */
 export function candidatePrices(fleet: LpFleet, { groupPriceMs, groupLoadWps }: Found): Float64Array[] {
-  const own = new Float64Array(fleet.costs.length);
-  const moved = new Float64Array(fleet.costs.length);
+  const { curves } = fleet.problem;
+  const own = new Float64Array(curves.capacityWps.length);
+  const moved = new Float64Array(curves.capacityWps.length);
   for (const [index, group] of fleet.groups.entries()) {
-    const price = atLeastIdle(group, groupPriceMs[index]!);
+    const price = atLeastIdle(fleet, group, groupPriceMs[index]!);
     const load = groupLoadWps[index]! / group.engines.length;
-    const right = load >= group.cost.capacityWps * FULL ? Number.POSITIVE_INFINITY : marginalAt(group.cost, load);
-    const marginal = Math.min(Math.max(price, leftMarginalAt(group.cost, load)), right);
+    const isFull = load >= group.capacityWps * FULL;
+    const right = isFull ? Number.POSITIVE_INFINITY : marginalAt(curves, group.engine, load);
+    const marginal = Math.min(Math.max(price, leftMarginalAt(curves, group.engine, load)), right);
     for (const engine of group.engines) {
       own[engine] = price;
       moved[engine] = marginal;

@@ -1,4 +1,4 @@
-import { conjugate, marginalAt } from "./engine-cost.ts";
+import { loadAt, marginalAt } from "./engine-cost.ts";
 import type { Found, LpFleet } from "./lp-fleet.ts";
 import type { Problem } from "./problem.ts";
 
@@ -26,9 +26,10 @@ export interface Level {
 /** Loads at which every group has the same marginal and the fleet takes its demand: the optimum if all engines were equally far. */
 export function levelLoads(fleet: LpFleet): Level {
   const total = fleet.problem.demandWps.reduce((sum, demand) => sum + demand, 0);
+  const { curves } = fleet.problem;
   const at = (priceMs: number) =>
-    Float64Array.from(fleet.groups, ({ cost, engines, reachWps }) =>
-      Math.min(conjugate(cost, priceMs).loadWps * engines.length, reachWps),
+    Float64Array.from(fleet.groups, ({ engine, engines, reachWps }) =>
+      Math.min(loadAt(curves, engine, priceMs) * engines.length, reachWps),
     );
   let [low, high] = [0, fleet.problem.shedMs.reduce((most, price) => Math.max(most, price), 0)];
   for (let halving = 0; halving < HALVINGS; halving++) {
@@ -37,8 +38,8 @@ export function levelLoads(fleet: LpFleet): Level {
     else high = middle;
   }
   const loadWps = at(high);
-  const marginalMs = Float64Array.from(fleet.groups, ({ cost, engines }, group) =>
-    marginalAt(cost, loadWps[group]! / engines.length),
+  const marginalMs = Float64Array.from(fleet.groups, ({ engine, engines }, group) =>
+    marginalAt(curves, engine, loadWps[group]! / engines.length),
   );
   return { loadWps, marginalMs };
 }

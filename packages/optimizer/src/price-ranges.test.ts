@@ -1,6 +1,5 @@
 import { seededRandom } from "@guidevane/core";
 import { describe, expect, it } from "vitest";
-import { engineCosts } from "./bound.ts";
 import { lowestPrices, priceRanges } from "./price-ranges.ts";
 import { makeProblem, randomProblem } from "./problem.fixture.ts";
 import type { Problem } from "./problem.ts";
@@ -8,8 +7,7 @@ import { solveSimplex } from "./simplex/solve.ts";
 
 function rangesOf(problem: Problem) {
   const solution = solveSimplex(problem);
-  const costs = engineCosts(problem);
-  return { solution, costs, ranges: priceRanges(problem, solution, solution.priceMs, costs) };
+  return { solution, ranges: priceRanges(problem, solution, solution.priceMs) };
 }
 
 describe("price ranges", () => {
@@ -62,8 +60,8 @@ describe("price ranges", () => {
 
   it("give the lowest prices, which prove as much", () => {
     const problem = makeProblem({ demand: [100], cost: [[0, 120, 900]], capacity: [100, 100, 100], curves: [knots] });
-    const { solution, costs } = rangesOf(problem);
-    const { priceMs, lowerBoundMs } = lowestPrices(problem, solution, Float64Array.of(240, 120, 0), costs);
+    const { solution } = rangesOf(problem);
+    const { priceMs, lowerBoundMs } = lowestPrices(problem, solution, Float64Array.of(240, 120, 0));
     expect(priceMs[0]).toBeCloseTo(220, 6);
     expect(priceMs[1]).toBeCloseTo(100, 6);
     // Idle: its marginal at no load.

@@ -1,5 +1,5 @@
 import { type Flows, lowerBound } from "./bound.ts";
-import { type EngineCost, leftMarginalAt, marginalAt } from "./engine-cost.ts";
+import { kinksOf, leftMarginalAt, marginalAt } from "./engine-cost.ts";
 import type { Problem } from "./problem.ts";
 import { shedPrice } from "./shed.ts";
 
@@ -37,10 +37,9 @@ export function priceRanges(
   problem: Problem,
   flows: Flows,
   priceMs: Float64Array,
-  costs: readonly EngineCost[],
   tolerance: Tolerance = EXACT,
 ): PriceRanges {
-  const plan = openPlan(problem, flows, priceMs, costs, tolerance);
+  const plan = openPlan(problem, flows, priceMs, tolerance);
   const fewer = distances(plan.root, (node, relax) => leave(plan, node, relax));
   const sources = arcsByEngine(problem);
   const more = distances(plan.root, (node, relax) => arrive(plan, sources, node, relax));
@@ -65,20 +64,19 @@ export function lowestPrices(
   problem: Problem,
   flows: Flows,
   priceMs: Float64Array,
-  costs: readonly EngineCost[],
 ): { priceMs: Float64Array; lowerBoundMs: number } {
-  const present = { priceMs, lowerBoundMs: lowerBound(problem, priceMs, costs).lowerBoundMs };
-  const plan = openPlan(problem, flows, priceMs, costs, EXACT);
+  const present = { priceMs, lowerBoundMs: lowerBound(problem, priceMs).lowerBoundMs };
+  const plan = openPlan(problem, flows, priceMs, EXACT);
   const fewer = distances(plan.root, (node, relax) => leave(plan, node, relax));
   const engineLowMs = shift(priceMs, fewer, plan.cells, -1);
   const lowest = priceMs.map((price, engine) => {
-    const cost = costs[engine]!;
-    if (cost.capacityWps === 0) return price;
-    const idleMs = cost.pieces[0]!.slopeMs;
-    if (flows.loadWps[engine]! <= EXACT.part * cost.capacityWps) return idleMs;
+    const capacityWps = problem.curves.capacityWps[engine]!;
+    if (capacityWps === 0) return price;
+    const idleMs = marginalAt(problem.curves, engine, 0);
+    if (flows.loadWps[engine]! <= EXACT.part * capacityWps) return idleMs;
     return Math.max(idleMs, engineLowMs[engine]!);
   });
-  const lowerBoundMs = lowerBound(problem, lowest, costs).lowerBoundMs;
+  const lowerBoundMs = lowerBound(problem, lowest).lowerBoundMs;
   const isGood = lowerBoundMs >= present.lowerBoundMs - LOST * Math.abs(present.lowerBoundMs);
   return isGood ? { priceMs: lowest, lowerBoundMs } : present;
 }
@@ -89,13 +87,8 @@ const NOISE_MS = 1e-7;
 const LOST = 1e-10;
 
 /** π_k, held to the shed price of the step that the cell is in. */
-function demandPrices(
-  problem: Problem,
-  { shedWps }: Flows,
-  priceMs: Float64Array,
-  costs: readonly EngineCost[],
-): Float64Array {
-  return lowerBound(problem, priceMs, costs).demandPriceMs.map((price, cell) => {
+function demandPrices(problem: Problem, { shedWps }: Flows, priceMs: Float64Array): Float64Array {
+  return lowerBound(problem, priceMs).demandPriceMs.map((price, cell) => {
     const demand = problem.demandWps[cell]!;
     return Math.min(price, shedPrice(problem, cell, demand > 0 ? shedWps[cell]! / demand : 0));
   });
@@ -125,12 +118,11 @@ function openPlan(
   problem: Problem,
   { flowWps, shedWps, loadWps }: Flows,
   priceMs: Float64Array,
-  costs: readonly EngineCost[],
   { part, slackWps }: Tolerance,
 ): OpenPlan {
   const cells = problem.demandWps.length;
   const root = cells + priceMs.length;
-  const demandMs = demandPrices(problem, { flowWps, shedWps, loadWps }, priceMs, costs);
+  const demandMs = demandPrices(problem, { flowWps, shedWps, loadWps }, priceMs);
   const outMs = new Float64Array(root).fill(Number.POSITIVE_INFINITY);
   const inMs = new Float64Array(root).fill(Number.POSITIVE_INFINITY);
   const used = new Map<number, number[]>();
@@ -150,17 +142,17 @@ function openPlan(
     outMs[cell] = Math.max(0, at(shed + tiny) - demandMs[cell]!);
     if (shed > tiny) inMs[cell] = Math.max(0, demandMs[cell]! - at(shed - tiny));
   }
-  for (const [engine, cost] of costs.entries()) {
-    const { capacityWps } = cost;
+  const { curves } = problem;
+  for (const [engine, capacityWps] of curves.capacityWps.entries()) {
     if (capacityWps === 0) continue;
     const tiny = part * capacityWps + (slackWps?.[engine] ?? 0);
     // A load this near to a knot is on it; inside a piece the slope is one.
-    const knot = cost.pieces.find(({ fromWps }) => Math.abs(fromWps - loadWps[engine]!) <= tiny);
-    const load = knot?.fromWps ?? loadWps[engine]!;
+    const kink = kinksOf(curves, engine).find((wps) => Math.abs(wps - loadWps[engine]!) <= tiny);
+    const load = kink ?? loadWps[engine]!;
     const price = priceMs[engine]!;
-    if (load < capacityWps - tiny) outMs[cells + engine] = Math.max(0, marginalAt(cost, load) - price);
+    if (load < capacityWps - tiny) outMs[cells + engine] = Math.max(0, marginalAt(curves, engine, load) - price);
     if (load > 0) {
-      const left = knot === undefined ? marginalAt(cost, load) : leftMarginalAt(cost, load);
+      const left = (kink === undefined ? marginalAt : leftMarginalAt)(curves, engine, load);
       inMs[cells + engine] = Math.max(0, price - left);
     }
   }

@@ -1,5 +1,4 @@
-import { engineCosts, objective } from "./bound.ts";
-import type { EngineCost } from "./engine-cost.ts";
+import { objective } from "./bound.ts";
 import type { Problem } from "./problem.ts";
 import { shedPrice } from "./shed.ts";
 
@@ -24,13 +23,10 @@ export interface RingCost {
  * Cost of the rings' shares. A ring is a whole number of slots, so a full engine may get a little more than it holds;
  * that part is priced as if it were shed at the fleet's highest price, which keeps the cost above that of the best plan.
  */
-export function ringCost(
-  problem: Problem,
-  cells: readonly CellShares[],
-  costs: readonly EngineCost[] = engineCosts(problem),
-): RingCost {
+export function ringCost(problem: Problem, cells: readonly CellShares[]): RingCost {
+  const { capacityWps } = problem.curves;
   const flowWps = new Float64Array(problem.arcEngine.length);
-  const loadWps = new Float64Array(costs.length);
+  const loadWps = new Float64Array(capacityWps.length);
   const shedWps = new Float64Array(cells.length);
   let dearest = 0;
   for (const [cell, { arcs, shares, shed }] of cells.entries()) {
@@ -44,7 +40,7 @@ export function ringCost(
     }
   }
   let overWps = 0;
-  for (const [engine, { capacityWps }] of costs.entries()) overWps += Math.max(0, loadWps[engine]! - capacityWps);
+  for (const [engine, load] of loadWps.entries()) overWps += Math.max(0, load - capacityWps[engine]!);
   const overMs = overWps * dearest;
-  return { objectiveMs: objective(problem, { flowWps, shedWps, loadWps }, costs) + overMs, loadWps, overWps, overMs };
+  return { objectiveMs: objective(problem, { flowWps, shedWps, loadWps }) + overMs, loadWps, overWps, overMs };
 }

@@ -1,4 +1,5 @@
-import { type EngineCost, loadAt } from "./engine-cost.ts";
+import { cheapest, openPrices } from "./bound.ts";
+import { loadAt } from "./engine-cost.ts";
 import type { Problem } from "./problem.ts";
 import { shedPrice } from "./shed.ts";
 
@@ -11,15 +12,15 @@ import { shedPrice } from "./shed.ts";
  * concave in θ, its slope the demand not yet priced out less what engines would take at w + θ. One pass over the arcs; then
  * each look at a θ costs cells and engines alone, because all c + w of a part move alike.
  */
-export function shiftPrices(problem: Problem, priceMs: Float64Array, costs: readonly EngineCost[]): Float64Array {
+export function shiftPrices(problem: Problem, priceMs: Float64Array): Float64Array {
   const shifted = Float64Array.from(priceMs);
-  const demandPriceMs = cheapest(problem, priceMs);
+  const demandPriceMs = cheapest(problem, openPrices(problem, priceMs));
   for (const { cells, engines } of connectedParts(problem)) {
     const slope = (theta: number): number => {
       let total = 0;
       for (const cell of cells)
         total += problem.demandWps[cell]! * partAbove(problem, cell, demandPriceMs[cell]! + theta);
-      for (const engine of engines) total -= loadAt(costs[engine]!, priceMs[engine]! + theta);
+      for (const engine of engines) total -= loadAt(problem.curves, engine, priceMs[engine]! + theta);
       return total;
     };
     let demand = 0;
@@ -28,25 +29,6 @@ export function shiftPrices(problem: Problem, priceMs: Float64Array, costs: read
     for (const engine of engines) shifted[engine] = priceMs[engine]! + theta;
   }
   return shifted;
-}
-
-/** min_e(c + m + w) per cell; infinite without an arc. */
-function cheapest(
-  { arcStart, arcEngine, arcCostMs, curves, churn, demandWps }: Problem,
-  priceMs: Float64Array,
-): Float64Array {
-  const { capacityWps } = curves;
-  const least = new Float64Array(demandWps.length).fill(Number.POSITIVE_INFINITY);
-  for (let cell = 0; cell < least.length; cell++) {
-    let best = Number.POSITIVE_INFINITY;
-    for (let arc = arcStart[cell]!; arc < arcStart[cell + 1]!; arc++) {
-      const engine = arcEngine[arc]!;
-      const at = arcCostMs[arc]! + priceMs[engine]! + (churn === undefined ? 0 : churn.moveMs[arc]!);
-      if (at < best && capacityWps[engine]! > 0) best = at;
-    }
-    least[cell] = best;
-  }
-  return least;
 }
 
 /** Part of a cell's demand whose shed price is above π. */

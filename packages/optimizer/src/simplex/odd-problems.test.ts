@@ -1,6 +1,6 @@
 import { seededRandom } from "@guidevane/core";
 import { describe, expect, it } from "vitest";
-import { engineCosts, lowerBound, objective } from "../bound.ts";
+import { lowerBound, objective } from "../bound.ts";
 import { conjugate, costAt } from "../engine-cost.ts";
 import type { Problem } from "../problem.ts";
 import { shedCost, shedPrice } from "../shed.ts";
@@ -49,7 +49,7 @@ function objectiveWithChurn(problem: Problem, { flowWps, shedWps, loadWps }: Sim
     total +=
       problem.arcCostMs[arc]! * flow +
       problem.churn!.moveMs[arc]! * Math.max(0, flow - problem.churn!.referenceWps[arc]!);
-  for (const [engine, cost] of engineCosts(problem).entries()) total += costAt(cost, loadWps[engine]!);
+  for (const [engine, load] of loadWps.entries()) total += costAt(problem.curves, engine, load);
   for (const [cell, shed] of shedWps.entries()) total += shedCost(problem, cell, shed);
   return total;
 }
@@ -77,7 +77,7 @@ function boundWithChurn(problem: Problem, priceMs: Float64Array): number {
       }),
     );
   }
-  for (const [engine, cost] of engineCosts(problem).entries()) total -= conjugate(cost, priceMs[engine]!).valueMs;
+  for (const [engine, price] of priceMs.entries()) total -= conjugate(problem.curves, engine, price);
   return total;
 }
 
