@@ -27,6 +27,7 @@ export function buildFleet(
 
   problems.push(
     ...demandProblems(document, clusters, classes),
+    ...aliasProblems(document, classes),
     ...Object.keys(document.classes).flatMap((id) => unservable(classes.get(id)!, engines, clusters, network)),
   );
   refuse("bad_fleet", name, problems);
@@ -34,13 +35,18 @@ export function buildFleet(
     clusters,
     engines,
     classes,
+    aliases: new Map(Object.entries(document.aliases)),
     network,
     profiles,
     demandRps: new Map(
       Object.entries(document.demandRps).map(([cluster, byClass]) => [cluster, new Map(Object.entries(byClass))]),
     ),
     policy: document.policy,
-    gateway: document.gateway,
+    // Where anybody may be a client nobody is distrusted more than anybody else; with keys a tenant is who has the key.
+    gateway: {
+      ...document.gateway,
+      trustHeaders: document.gateway.trustHeaders ?? document.gateway.clientKeys === undefined,
+    },
     warnings: [
       ...genericCurves(engines),
       ...foreignProfiles(engines, profiles),
@@ -48,6 +54,18 @@ export function buildFleet(
       ...excessDemand(document, engines, classes),
     ],
   };
+}
+
+/** An alias names a model, and is no model's own name: which of the two was meant would be a guess. */
+function aliasProblems(document: FleetDocument, classes: ReadonlyMap<string, ClassSpec>): InputProblem[] {
+  const models = new Set([...classes.values()].map(({ model }) => model));
+  return Object.entries(document.aliases).flatMap(([alias, model]) => {
+    if (models.has(alias))
+      return [problem("invalid_value", `aliases.${alias}`, alias, "is the name of a model itself")];
+    return models.has(model)
+      ? []
+      : [problem("unknown_name", `aliases.${alias}`, model, "is not a model of this fleet")];
+  });
 }
 
 function demandProblems(

@@ -110,6 +110,14 @@ const limits = z.strictObject({
   bodyMs: positive.default(60_000),
 });
 
+const origin = z.string().regex(/^(?:\*|https?:\/\/[A-Za-z0-9.[\]:-]+)$/, {
+  error: "an origin is scheme://host or scheme://host:port without a path, or *",
+});
+
+const clientKeys = z
+  .strictObject({ env: text.optional(), file: text.optional() })
+  .refine(({ env, file }) => (env === undefined) !== (file === undefined), { error: "takes one of env and file" });
+
 const gateway = z.strictObject({
   timers: timers.prefault({}),
   limits: limits.prefault({}),
@@ -123,13 +131,19 @@ const gateway = z.strictObject({
       "x-dynamo-session-id",
       "x-litellm-session-id",
     ]),
-  trustHeaders: z.boolean().default(true),
+  cors: z.strictObject({ origins: z.array(origin).default([]) }).prefault({}),
+  clientKeys: clientKeys.optional(),
+  trustHeaders: z
+    .boolean()
+    .optional()
+    .describe("Whether x-guidevane-class, -residency and -tenant are believed. Default: true without client keys."),
 });
 
 export const fleetSchema = z.strictObject({
   clusters: z.record(name, z.strictObject({ region: text })),
   engines: z.record(name, engine).default({}),
   classes: z.record(name, requestClass).default({}),
+  aliases: z.record(text, text).default({}),
   network: z.strictObject({ file: text.optional(), defaultRttMs: notNegative.default(100) }).prefault({}),
   profiles: z.record(name, z.strictObject({ file: text })).default({}),
   demandRps: z.record(name, z.record(name, notNegative)).default({}),
@@ -157,8 +171,6 @@ export const NOT_SUPPORTED_YET: readonly string[] = [
   "gateway.retry.startTokens",
   "gateway.retry.retryAfterCapMs",
   "gateway.placement",
-  "gateway.cors",
-  "gateway.clientKeys",
 ];
 
 /** The schema of the fleet file as JSON Schema, for editors. */

@@ -303,10 +303,26 @@ describe("a bad fleet file is refused with one problem, naming path and value", 
   it.each([
     ["aliases: { fast: llama-3.1-70b }", "aliases"],
     ["gateway: { placement: home }", "gateway.placement"],
-    ["gateway: { cors: { origins: [] } }", "gateway.cors"],
     ["gateway: { retry: { maxRatio: 0.2 } }", "gateway.retry.maxRatio"],
   ])("%s is not supported yet", async (line, path) => {
     expect(await problemOf(`${whole}\n${line}\n`)).toMatchObject({ code: "not_supported_yet", path });
+  });
+
+  it("headers are trusted by default where clients need no key, and only there", async () => {
+    const trust = async (gateway: string) => (await load(`${whole}\ngateway: ${gateway}\n`)).gateway.trustHeaders;
+    expect(await trust("{}")).toBe(true);
+    expect(await trust("{ clientKeys: { env: KEYS } }")).toBe(false);
+    expect(await trust("{ clientKeys: { env: KEYS }, trustHeaders: true }")).toBe(true);
+    expect(await trust("{ trustHeaders: false }")).toBe(false);
+  });
+
+  it.each([
+    ["gateway: { clientKeys: {} }", "gateway.clientKeys"],
+    ["gateway: { clientKeys: { env: A, file: b } }", "gateway.clientKeys"],
+    ["gateway: { cors: { origins: [https://a.example/] } }", "gateway.cors.origins.0"],
+    ["gateway: { cors: { origins: [a.example] } }", "gateway.cors.origins.0"],
+  ])("%s is refused", async (line, path) => {
+    expect(await problemOf(`${whole}\n${line}\n`)).toMatchObject({ path });
   });
 
   it("every reserved key is refused as reserved, not as unknown", async () => {

@@ -74,18 +74,26 @@ export interface ClassSpec {
   readonly needs: ClassNeeds;
 }
 
+/** How gateways behave. */
+export type GatewaySettings = FleetDocument["gateway"] & {
+  /** Whether `x-guidevane-class`, `-residency` and `-tenant` of a request are believed. */
+  readonly trustHeaders: boolean;
+};
+
 /** The fleet file, checked whole and with every default in place. Plain data: it crosses to worker threads. */
 export interface Fleet {
   readonly clusters: ReadonlyMap<string, ClusterSpec>;
   readonly engines: ReadonlyMap<string, EngineSpec>;
   /** In file order, then one for each model that no class names. */
   readonly classes: ReadonlyMap<string, ClassSpec>;
+  /** Other names that a body may call a model by: alias to model. */
+  readonly aliases: ReadonlyMap<string, string>;
   readonly network: Network;
   readonly profiles: ReadonlyMap<string, Profile>;
   /** By cluster, then class. */
   readonly demandRps: ReadonlyMap<string, ReadonlyMap<string, number>>;
   readonly policy: FleetDocument["policy"];
-  readonly gateway: FleetDocument["gateway"];
+  readonly gateway: GatewaySettings;
   /** What is allowed but worth saying: generic curves, guessed round trips. */
   readonly warnings: readonly string[];
 }

@@ -109,6 +109,8 @@ export const clusterSnapshotSchema = z.object({
   gateways: z.int().nonnegative(),
   engines: z.record(z.string(), snapshotEngine),
   classes: z.record(z.string(), snapshotClass),
+  /** Other names that a body may call a model by: alias to model. */
+  aliases: z.record(z.string(), z.string()).exactOptional(),
   cells: z.array(snapshotCell),
   certificate,
 });

@@ -1,7 +1,7 @@
 import { isUtf8 } from "node:buffer";
 import type { IncomingMessage } from "node:http";
 import { promisify } from "node:util";
-import { brotliDecompress, gunzip } from "node:zlib";
+import { brotliDecompress, gunzip, zstdDecompress } from "node:zlib";
 import type { Clock } from "@guidevane/core";
 import type { ApiError } from "./api-error.ts";
 
@@ -24,8 +24,7 @@ export function refuseLength(request: IncomingMessage, { bodyBytes }: BodyLimits
 /** Collects a request's body into one buffer, under the limits of size and time. */
 export function readBody(request: IncomingMessage, limits: BodyLimits, clock: Clock): Promise<BodyRead> {
   return new Promise((resolve) => {
-    const chunks: Buffer[] = [];
-    let length = 0;
+    const bytes = new ByteCollector();
     const finish = (read: BodyRead): void => {
       stopTimer();
       request.off("data", onData).off("end", onEnd).off("close", onGone).off("error", onGone);
@@ -34,12 +33,10 @@ export function readBody(request: IncomingMessage, limits: BodyLimits, clock: Cl
       resolve(read);
     };
     const onData = (chunk: Buffer): void => {
-      length += chunk.length;
-      if (length > limits.bodyBytes) finish({ kind: "refused", error: tooLarge(limits.bodyBytes) });
-      else chunks.push(chunk);
+      bytes.add(chunk);
+      if (bytes.length > limits.bodyBytes) finish({ kind: "refused", error: tooLarge(limits.bodyBytes) });
     };
-    const onEnd = (): void =>
-      finish({ kind: "body", bytes: chunks.length === 1 ? chunks[0]! : Buffer.concat(chunks, length) });
+    const onEnd = (): void => finish({ kind: "body", bytes: bytes.take() });
     const onGone = (): void => finish({ kind: "gone" });
     const stopTimer = clock.after(limits.bodyMs, () =>
       finish({
@@ -56,6 +53,28 @@ export function readBody(request: IncomingMessage, limits: BodyLimits, clock: Cl
   });
 }
 
+/** A chunk is a view of what was read from the socket with it; a body of one-byte chunks would hold a thousand times its size. */
+const CHUNKS_MAX = 256;
+
+/** Joins chunks, copying each at most twice. */
+class ByteCollector {
+  length = 0;
+  #joined: Buffer[] = [];
+  #chunks: Buffer[] = [];
+
+  add(chunk: Buffer): void {
+    this.length += chunk.length;
+    if (this.#chunks.push(chunk) < CHUNKS_MAX) return;
+    this.#joined.push(Buffer.concat(this.#chunks));
+    this.#chunks = [];
+  }
+
+  take(): Buffer {
+    const all = [...this.#joined, ...this.#chunks];
+    return all.length === 1 ? all[0]! : Buffer.concat(all, this.length);
+  }
+}
+
 /** The client has left or was refused; that was answered already. */
 function ignoreLateError(): void {}
 
@@ -63,17 +82,28 @@ export type Readable =
   | { readonly kind: "body"; readonly bytes: Buffer }
   | { readonly kind: "refused"; readonly error: ApiError };
 
-const inflateGzip = promisify(gunzip);
-const inflateBrotli = promisify(brotliDecompress);
+type Inflate = (bytes: Buffer, options: { maxOutputLength: number }) => Promise<Buffer>;
+
+const INFLATE: ReadonlyMap<string, Inflate> = new Map([
+  ["gzip", promisify<Buffer, { maxOutputLength: number }, Buffer>(gunzip)],
+  ["br", promisify<Buffer, { maxOutputLength: number }, Buffer>(brotliDecompress)],
+  ["zstd", promisify<Buffer, { maxOutputLength: number }, Buffer>(zstdDecompress)],
+]);
+
+/** Lower case, empty for a body that is sent as it is. */
+function codingOf(encoding: string | undefined): string {
+  const coding = (encoding ?? "").trim().toLowerCase();
+  return coding === "identity" ? "" : coding;
+}
 
 /** Whether a body with this content-encoding can be read; the answer where it can't. */
 export function refuseEncoding(encoding: string | undefined): ApiError | null {
-  const coding = (encoding ?? "").trim().toLowerCase();
-  if (coding === "" || coding === "identity" || coding === "gzip" || coding === "br") return null;
+  const coding = codingOf(encoding);
+  if (coding === "" || INFLATE.has(coding)) return null;
   return {
     status: 415,
     code: "unsupported_encoding",
-    message: `content-encoding ${coding} is not read; send identity, gzip or br`,
+    message: `content-encoding ${coding.slice(0, SHOWN_CHARACTERS)} is not read; send identity, ${[...INFLATE.keys()].join(" or ")}`,
     param: "content-encoding",
     close: true,
   };
@@ -81,17 +111,17 @@ export function refuseEncoding(encoding: string | undefined): ApiError | null {
 
 /** The body as UTF-8 text, only to read its fields: what goes on to the engine is what the client sent. */
 export async function readable(bytes: Buffer, encoding: string | undefined, bodyBytes: number): Promise<Readable> {
-  const coding = (encoding ?? "").trim().toLowerCase();
-  const plain = coding === "" || coding === "identity";
-  const inflated = plain ? ({ kind: "body", bytes } as const) : await inflate(bytes, coding, bodyBytes);
+  const coding = codingOf(encoding);
+  const inflate = INFLATE.get(coding);
+  const text =
+    inflate === undefined ? ({ kind: "body", bytes } as const) : await inflated(inflate, coding, bytes, bodyBytes);
   // The selector reads bytes and lets those inside a string pass; an engine would not.
-  return inflated.kind === "refused" || isUtf8(inflated.bytes) ? inflated : { kind: "refused", error: NOT_UTF8 };
+  return text.kind === "refused" || isUtf8(text.bytes) ? text : { kind: "refused", error: NOT_UTF8 };
 }
 
-async function inflate(bytes: Buffer, coding: string, bodyBytes: number): Promise<Readable> {
+async function inflated(inflate: Inflate, coding: string, bytes: Buffer, bodyBytes: number): Promise<Readable> {
   try {
-    const decompress = coding === "gzip" ? inflateGzip : inflateBrotli;
-    return { kind: "body", bytes: await decompress(bytes, { maxOutputLength: bodyBytes }) };
+    return { kind: "body", bytes: await inflate(bytes, { maxOutputLength: bodyBytes }) };
   } catch (error) {
     if (error instanceof RangeError && (error as { code?: string }).code === "ERR_BUFFER_TOO_LARGE")
       return { kind: "refused", error: tooLarge(bodyBytes) };
@@ -106,6 +136,8 @@ async function inflate(bytes: Buffer, coding: string, bodyBytes: number): Promis
     };
   }
 }
+
+const SHOWN_CHARACTERS = 80;
 
 const NOT_UTF8: ApiError = { status: 400, code: "invalid_json", message: "the body is not UTF-8" };
 

@@ -1,6 +1,8 @@
 import type { IncomingMessage, ServerResponse } from "node:http";
 import { KEY_SOURCES, OUT, REASONS } from "@guidevane/selector";
 import type { Accepted } from "./accept.ts";
+import type { AnswerManner } from "./api-error.ts";
+import type { Client } from "./client-keys.ts";
 import type { EngineRequest } from "./engine-client.ts";
 import type { Engine } from "./engines.ts";
 import type { RequestHead } from "./head-facts.ts";
@@ -14,6 +16,10 @@ export interface Exchange {
   readonly requestId: string;
   readonly arrivedMs: number;
   readonly accepted: Extract<Accepted, { kind: "inference" }>;
+  /** How the gateway's own answers are said to this client. */
+  readonly manner: AnswerManner;
+  /** Null where clients need no key. */
+  readonly client: Client | null;
   readonly head: RequestHead;
   readonly routing: Routing;
   /** As the client sent it; let go when the answer's head is sent. */
@@ -44,16 +50,22 @@ export function readChoice(out: Uint32Array): Choice {
 
 /** The request as one engine gets it. */
 export function engineRequest(exchange: Exchange, engine: Engine, fresh: boolean): EngineRequest {
-  const { request, requestId, accepted, body } = exchange;
+  const { request, requestId, accepted, body, client } = exchange;
   const { passthrough, headers } = engine.credentials;
   return {
     method: "POST",
-    path: `${engine.pathPrefix}${accepted.path}${queryToEngine(accepted.query, passthrough)}`,
-    headers: headersToEngine(request.rawHeaders, passthrough, ["x-request-id", requestId, ...headers]),
+    path: `${engine.pathPrefix}${accepted.path}${queryToEngine(accepted.query, passthrough && client?.keyInQuery !== true)}`,
+    headers: headersToEngine(request.rawHeaders, {
+      passthrough,
+      withheld: client?.keyHeaders ?? NONE,
+      added: ["x-request-id", requestId, ...headers],
+    }),
     body,
     fresh,
   };
 }
+
+const NONE: readonly string[] = [];
 
 /** Whether the fleet gives the engine the model asked for: then its 404 is a fault, not the client's mistake. */
 export function servesModel(exchange: Exchange, engine: Engine): boolean {
@@ -63,22 +75,23 @@ export function servesModel(exchange: Exchange, engine: Engine): boolean {
 }
 
 /** The gateway's headers on an engine's answer, names and values in turn. */
-export function answerHeaders(exchange: Exchange, engine: string, { reason, keySource }: Choice): string[] {
+export function answerHeaders(exchange: Exchange, engine: string, choice: Choice): string[] {
+  const { requestId, manner } = exchange;
+  return ["x-request-id", requestId, ...choiceHeaders(exchange, engine, choice), ...(manner.headers ?? NONE)];
+}
+
+/** Why this engine; names and values in turn. */
+export function choiceHeaders({ routing }: Exchange, engine: string, { reason, keySource }: Choice): string[] {
   return [
-    ...["x-request-id", exchange.requestId],
     ...["x-guidevane-engine", engine],
-    ...["x-guidevane-snapshot", String(exchange.routing.snapshot.version)],
+    ...["x-guidevane-snapshot", String(routing.snapshot.version)],
     ...["x-guidevane-reason", reason],
     ...["x-guidevane-key-source", keySource],
   ];
 }
 
-/** The gateway's headers on an answer of its own; `pairs` on top. */
-export function ownHeaders(exchange: Exchange, pairs: readonly string[] = []): Record<string, string> {
-  const own: Record<string, string> = {
-    "x-request-id": exchange.requestId,
-    "x-guidevane-snapshot": String(exchange.routing.snapshot.version),
-  };
-  for (let i = 0; i + 1 < pairs.length; i += 2) own[pairs[i]!] = pairs[i + 1]!;
-  return own;
+/** How an answer of the gateway's own is said. @param choice `choiceHeaders` of the engine that was asked last */
+export function ownAnswer({ manner, routing }: Exchange, choice?: readonly string[]): AnswerManner {
+  const about = choice ?? ["x-guidevane-snapshot", String(routing.snapshot.version)];
+  return { ...manner, headers: [...about, ...(manner.headers ?? NONE)] };
 }

@@ -8,7 +8,15 @@ import { attempt } from "./attempt.ts";
 import type { AttemptReport, HeldAnswer } from "./attempt-result.ts";
 import type { Arrivals } from "./demand.ts";
 import type { Engine, Engines } from "./engines.ts";
-import { answerHeaders, type Exchange, engineRequest, ownHeaders, readChoice, servesModel } from "./exchange.ts";
+import {
+  answerHeaders,
+  choiceHeaders,
+  type Exchange,
+  engineRequest,
+  ownAnswer,
+  readChoice,
+  servesModel,
+} from "./exchange.ts";
 import { headersToClient } from "./headers.ts";
 import { type GatewayMetrics, OTHER } from "./metrics.ts";
 import { UNREACHABLE } from "./refusals.ts";
@@ -111,7 +119,7 @@ export class Forwarder {
       if (lastAnswer !== null) passOn(response, lastAnswer.held, lastAnswer.headers);
       else {
         const error = result.kind === "failed" ? result.error : UNREACHABLE;
-        writeError(response, error, ownHeaders(exchange, headers));
+        writeError(response, error, ownAnswer(exchange, choiceHeaders(exchange, engine.id, choice)));
       }
       return result.report.outcome;
     }

@@ -5,6 +5,7 @@ import { bootstrapSnapshot, createRouterFactory, SlotRegistry } from "@guidevane
 import { pino } from "pino";
 import { isLoopback, listen, parseAddress } from "./address.ts";
 import { createAdmin } from "./admin.ts";
+import { loadClientKeys } from "./client-keys.ts";
 import { type CompiledSnapshot, CompiledSnapshots } from "./compiled-snapshots.ts";
 import { ControlLink } from "./control-link.ts";
 import { loadCredentials, processSecrets, type SecretSource } from "./credentials.ts";
@@ -14,7 +15,7 @@ import type { Logger } from "./logger.ts";
 import { type Probe, probeOverHttp } from "./probe.ts";
 import { Prober } from "./prober.ts";
 import { checkCluster, restartKeys } from "./reload.ts";
-import { closeServer, RequestThread } from "./request-thread.ts";
+import { closeServer, type RequestSettings, RequestThread } from "./request-thread.ts";
 import { SnapshotFile } from "./snapshot-file.ts";
 import { SnapshotIntake } from "./snapshot-intake.ts";
 import { type Offered, Snapshots } from "./snapshots.ts";
@@ -54,7 +55,8 @@ export interface Gateway {
    * Takes another fleet file: credentials and settings of requests from the next one on. Snapshots bring the rest.
    *
    * @returns the changed keys that only a restart makes true
-   * @throws GuidevaneError `bad_fleet` when it lacks the gateway's cluster; the present one stays
+   * @throws GuidevaneError `bad_fleet` when it lacks the gateway's cluster, or its client keys can't be read; the present
+   *   one stays
    */
   reload(fleet: Fleet): readonly string[];
   /** Takes no new request, lets running answers finish for up to `graceMs`, then closes everything. */
@@ -72,7 +74,7 @@ const MAIN = "main";
  * Starts one gateway of a cluster: it listens, and routes by the best snapshot it has, which is at first the one on disk
  * or else a bootstrap of its own.
  *
- * @throws GuidevaneError `bad_usage` (address, token), `bad_fleet` (no such cluster), `native_unavailable`; and what
+ * @throws GuidevaneError `bad_usage` (address, token), `bad_fleet` (no such cluster, no client keys where it names some), `native_unavailable`; and what
  *   listening fails on
  */
 export async function startGateway(options: GatewayOptions): Promise<Gateway> {
@@ -93,8 +95,13 @@ export async function startGateway(options: GatewayOptions): Promise<Gateway> {
   );
   if (factory.degraded !== undefined) log.warn({ reason: factory.degraded }, "routing in TypeScript");
   let present = fleet;
-  const credentialsOf = (of: Fleet) =>
-    loadCredentials(of, secrets, (engine, why) => log.warn({ engine, why }, "no credentials for this engine"));
+  const settingsOf = (of: Fleet): RequestSettings => ({
+    gateway: of.gateway,
+    clientKeys: loadClientKeys(of.gateway.clientKeys, secrets),
+    credentials: loadCredentials(of, secrets, (engine, why) =>
+      log.warn({ engine, why }, "no credentials for this engine"),
+    ),
+  });
   const registry = new SlotRegistry();
   const states = new EngineStates({
     clock,
@@ -117,7 +124,7 @@ export async function startGateway(options: GatewayOptions): Promise<Gateway> {
     random,
     factory,
     state: registry.state,
-    settings: { gateway: fleet.gateway, credentials: credentialsOf(fleet) },
+    settings: settingsOf(fleet),
     first: bootstrap,
     news: {
       attemptEnded: (engine, report) => states.ended(engine, report),
@@ -224,7 +231,7 @@ export async function startGateway(options: GatewayOptions): Promise<Gateway> {
     reload(next) {
       checkCluster(next, cluster);
       const keys = restartKeys(present, next, snapshots.tag === null);
-      thread.configure({ gateway: next.gateway, credentials: credentialsOf(next) });
+      thread.configure(settingsOf(next));
       present = next;
       return keys;
     },

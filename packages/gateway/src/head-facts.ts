@@ -17,20 +17,29 @@ export interface HeadRules {
   readonly trustHeaders: boolean;
 }
 
-/** Reads the headers that route. A header that is repeated counts as its joined text; one without text is not there. */
-export function readHead(raw: readonly string[], pathId: number, rules: HeadRules): RequestHead {
+/**
+ * Reads the headers that route. A header that is repeated counts as its joined text; one without text is not there.
+ *
+ * @param keyTenant whose key the client brought; a tenant that a trusted header names comes before it
+ */
+export function readHead(
+  raw: readonly string[],
+  pathId: number,
+  rules: HeadRules,
+  keyTenant: string | null = null,
+): RequestHead {
   const trusted = (name: string): string | null => (rules.trustHeaders ? joined(raw, name) : null);
   let session: string | null = null;
   for (const name of rules.sessionHeaders) {
     session = joined(raw, name.toLowerCase());
     if (session !== null) break;
   }
-  const tenant = trusted("x-guidevane-tenant");
+  const tenant = trusted("x-guidevane-tenant") ?? keyTenant;
   return {
     pathId,
     className: trusted("x-guidevane-class"),
     residency: trusted("x-guidevane-residency"),
-    tenant: tenant === null ? null : Buffer.from(tenant, "latin1"),
+    tenant: tenant === null ? null : Buffer.from(tenant),
     sessionKey: session === null ? null : Buffer.from(session, "latin1").subarray(0, HEAD_BYTES),
   };
 }
@@ -56,6 +65,7 @@ export function fillHead(
   tried: readonly number[],
 ): void {
   const { words, bytes } = facts;
+  words.fill(0, 0, HEAD.tried);
   words[HEAD.path] = head.pathId;
   words[HEAD.classNamed] = numbers.classNamed;
   words[HEAD.tenant] = numbers.tenant;

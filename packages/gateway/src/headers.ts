@@ -22,7 +22,13 @@ const NOT_TO_ENGINE: ReadonlySet<string> = new Set([
   "x-request-id",
 ]);
 
-const CREDENTIALS: ReadonlySet<string> = new Set(["authorization", "api-key", "x-api-key", "x-goog-api-key"]);
+/** Where clients put their credentials. */
+export const CREDENTIAL_HEADERS: ReadonlySet<string> = new Set([
+  "authorization",
+  "api-key",
+  "x-api-key",
+  "x-goog-api-key",
+]);
 const CREDENTIAL_QUERY: ReadonlySet<string> = new Set(["key", "api_key"]);
 
 /** The gateway's own to say, or (`alt-svc`) another address to go to. */
@@ -31,28 +37,37 @@ const NOT_TO_CLIENT: ReadonlySet<string> = new Set(["x-request-id", "alt-svc"]);
 /** A place of the same server. Anything else names the engine, or sends the client around the gateway. */
 const OWN_PLACE = /^\/(?!\/)/;
 
-/**
- * Headers for the engine from the client's raw ones (names and values in turn).
- *
- * @param passthrough the engine takes the client's own credentials
- * @param added names and values in turn, put last
- */
-export function headersToEngine(raw: readonly string[], passthrough: boolean, added: readonly string[]): string[] {
+export interface ToEngine {
+  /** The engine takes the client's own credentials. */
+  readonly passthrough: boolean;
+  /** Lower-case names that stay here all the same. */
+  readonly withheld: readonly string[];
+  /** Names and values in turn, put last. */
+  readonly added: readonly string[];
+}
+
+/** Headers for the engine from the client's raw ones (names and values in turn). */
+export function headersToEngine(raw: readonly string[], { passthrough, withheld, added }: ToEngine): string[] {
   const connection = connectionNames(raw);
   const out: string[] = [];
   for (let i = 0; i + 1 < raw.length; i += 2) {
     const name = raw[i]!.toLowerCase();
     if (HOP_BY_HOP.has(name) || NOT_TO_ENGINE.has(name) || connection?.has(name)) continue;
     if (name.startsWith("proxy-") || name.startsWith("x-forwarded-") || name.startsWith("x-guidevane-")) continue;
-    if (!passthrough && CREDENTIALS.has(name)) continue;
+    if (!passthrough && CREDENTIAL_HEADERS.has(name)) continue;
+    if (withheld.includes(name)) continue;
     out.push(raw[i]!, raw[i + 1]!);
   }
   out.push(...added);
   return out;
 }
 
-/** Headers for the client from the engine's raw ones, with the gateway's own put last. */
+/**
+ * Headers for the client from the engine's raw ones, with the gateway's own put last. Where those say what browsers may
+ * do, the engine's word on that does not count: two of them make a browser refuse the answer.
+ */
 export function headersToClient(raw: readonly string[], added: readonly string[]): string[] {
+  const ownCors = added.includes("access-control-allow-origin");
   const connection = connectionNames(raw);
   const out: string[] = [];
   for (let i = 0; i + 1 < raw.length; i += 2) {
@@ -60,20 +75,35 @@ export function headersToClient(raw: readonly string[], added: readonly string[]
     if (HOP_BY_HOP.has(name) || NOT_TO_CLIENT.has(name) || connection?.has(name)) continue;
     if (name === "location" && !OWN_PLACE.test(raw[i + 1]!)) continue;
     if (name.startsWith("proxy-") || name.startsWith("x-guidevane-")) continue;
+    if (ownCors && name.startsWith("access-control-")) continue;
     out.push(raw[i]!, raw[i + 1]!);
   }
   out.push(...added);
   return out;
 }
 
-/** The query for the engine, `?` included, without credentials unless they pass; empty where nothing is left. */
-export function queryToEngine(query: string, passthrough: boolean): string {
-  if (query === "" || passthrough) return query;
+/**
+ * The query for the engine, `?` included; empty where nothing is left.
+ *
+ * @param passes whether credentials do
+ */
+export function queryToEngine(query: string, passes: boolean): string {
+  if (query === "" || passes) return query;
   const parts = query
     .slice(1)
     .split("&")
     .filter((part) => !CREDENTIAL_QUERY.has(decodeName(part.split("=", 1)[0]!)));
   return parts.length === 0 ? "" : `?${parts.join("&")}`;
+}
+
+/** Credentials in a query, `?` included. */
+export function queryCredentials(query: string): string[] {
+  return query
+    .slice(1)
+    .split("&")
+    .map((part) => part.split("=", 2))
+    .filter(([name = ""]) => CREDENTIAL_QUERY.has(decodeName(name)))
+    .map(([, value = ""]) => decodeText(value));
 }
 
 /** First value of a header in raw names and values; undefined where it is not there. */
@@ -98,9 +128,13 @@ function connectionNames(raw: readonly string[]): Set<string> | null {
 
 /** A credential's name written with escapes is the same name to the engine. */
 function decodeName(name: string): string {
+  return decodeText(name).toLowerCase();
+}
+
+function decodeText(text: string): string {
   try {
-    return decodeURIComponent(name.replaceAll("+", " ")).toLowerCase();
+    return decodeURIComponent(text.replaceAll("+", " "));
   } catch {
-    return name.toLowerCase();
+    return text;
   }
 }

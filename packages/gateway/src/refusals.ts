@@ -2,7 +2,7 @@ import type { IncomingMessage, ServerResponse } from "node:http";
 import type { Clock } from "@guidevane/core";
 import { retryAfterS } from "@guidevane/guard";
 import { OUT, ROUTE_STATUS, type RouteStatus } from "@guidevane/selector";
-import { type ApiError, sendError } from "./api-error.ts";
+import { type AnswerManner, type ApiError, sendError } from "./api-error.ts";
 import type { Exchange } from "./exchange.ts";
 
 export const UNREACHABLE: ApiError = {
@@ -82,10 +82,10 @@ export function refuseUnread(
   request: IncomingMessage,
   response: ServerResponse,
   error: ApiError,
-  requestId: string,
+  manner: AnswerManner,
   clock: Clock,
 ): void {
-  sendError(response, error, { "x-request-id": requestId });
+  sendError(response, error, manner);
   const end = (): void => {
     stop();
     request.off("end", end).off("close", end);

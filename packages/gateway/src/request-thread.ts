@@ -3,6 +3,7 @@ import type { Clock, Fleet, Random } from "@guidevane/core";
 import type { RouterFactory, SharedState } from "@guidevane/selector";
 import { type Address, listen } from "./address.ts";
 import type { AttemptReport } from "./attempt-result.ts";
+import { type ClientKey, ClientKeys } from "./client-keys.ts";
 import type { CompiledSnapshot } from "./compiled-snapshots.ts";
 import type { EngineCredentials } from "./credentials.ts";
 import { Arrivals, type ClassCounts } from "./demand.ts";
@@ -17,6 +18,8 @@ import { UndiciEngineClient } from "./undici-client.ts";
 export interface RequestSettings {
   readonly gateway: Fleet["gateway"];
   readonly credentials: (engine: string) => EngineCredentials;
+  /** What clients must bring; null = nothing. */
+  readonly clientKeys: readonly ClientKey[] | null;
 }
 
 /** What a request thread tells the process. Plain data: the process may be on another thread. */
@@ -51,6 +54,7 @@ export class RequestThread {
   readonly #inUse = new Set<Routing>();
   readonly #front: Server;
   #settings: RequestSettings;
+  #clientKeys: ClientKeys | null;
   #routing: Routing;
   #controlHeardMs: number;
   #stopped: Promise<void> | null = null;
@@ -59,6 +63,7 @@ export class RequestThread {
     const { clock, random, settings, news } = options;
     this.#options = options;
     this.#settings = settings;
+    this.#clientKeys = keysOf(settings);
     this.#controlHeardMs = clock.nowMs();
     const { connectMs } = settings.gateway.timers;
     this.#engines = new Engines({
@@ -74,6 +79,7 @@ export class RequestThread {
         return gateway();
       },
       routing: () => this.#routing,
+      clientKeys: () => this.#clientKeys,
       sinceControlMs: () => clock.nowMs() - this.#controlHeardMs,
       engines: this.#engines,
       attemptEnded: (engine, report) => news.attemptEnded(engine, report),
@@ -111,6 +117,7 @@ export class RequestThread {
   /** From the next request on. */
   configure(settings: RequestSettings): void {
     this.#settings = settings;
+    this.#clientKeys = keysOf(settings);
     this.#engines.setCredentials(settings.credentials);
   }
 
@@ -161,6 +168,10 @@ export class RequestThread {
     this.#engines.adopt(compiled.snapshot);
     return routing;
   }
+}
+
+function keysOf({ clientKeys }: RequestSettings): ClientKeys | null {
+  return clientKeys === null ? null : new ClientKeys(clientKeys);
 }
 
 /** Resolves when nobody is connected to it any more. */

@@ -2,10 +2,12 @@ import type { IncomingMessage, ServerResponse } from "node:http";
 import type { Outcome } from "@guidevane/core";
 import { plannedShed } from "@guidevane/guard";
 import { type HeadFacts, NO_CLASS, OUT, OUT_WORDS, ROUTE_STATUS, type RouteStatus } from "@guidevane/selector";
-import { accept, isApiError } from "./accept.ts";
-import { type ApiError, writeError } from "./api-error.ts";
+import { accept } from "./accept.ts";
+import { type AnswerManner, type ApiError, writeError } from "./api-error.ts";
 import { readable, readBody, refuseEncoding, refuseLength } from "./body.ts";
-import { type Exchange, ownHeaders } from "./exchange.ts";
+import type { ClientKeys } from "./client-keys.ts";
+import { corsHeaders, preflightAnswer } from "./cors.ts";
+import { type Exchange, ownAnswer } from "./exchange.ts";
 import { Forwarder, type ForwardParts } from "./forward.ts";
 import { createHeadFacts, fillHead, readHead } from "./head-facts.ts";
 import { OTHER } from "./metrics.ts";
@@ -18,6 +20,8 @@ import type { Routing } from "./routing.ts";
 export interface RouteParts extends ForwardParts {
   /** The snapshot in use now. */
   readonly routing: () => Routing;
+  /** What clients must bring; null = nothing. */
+  readonly clientKeys: () => ClientKeys | null;
   readonly sinceControlMs: () => number;
   /** Told of an error that nobody foresaw; the client has had its 500. */
   readonly onError: (error: unknown, requestId: string) => void;
@@ -34,7 +38,7 @@ export function createRoute(parts: RouteParts): (request: IncomingMessage, respo
     path.serve(request, response, requestId).catch((error: unknown) => {
       parts.onError(error, requestId);
       if (response.headersSent) response.destroy();
-      else writeError(response, INTERNAL, { "x-request-id": requestId });
+      else writeError(response, INTERNAL, { dialect: "openai", requestId });
     });
   };
 }
@@ -63,15 +67,26 @@ class RequestPath {
     const { clock, settings } = this.#parts;
     const arrivedMs = clock.nowMs();
     response.on("error", ignoreLateError);
+    const accepted = accept(request, settings.cors.origins.length > 0);
+    const manner: AnswerManner = {
+      dialect: accepted.dialect,
+      requestId,
+      headers: corsHeaders(request, settings.cors),
+    };
     const refuse = (error: ApiError): void => {
       this.#count(undefined, "rejected");
-      refuseUnread(request, response, error, requestId, clock);
+      refuseUnread(request, response, error, manner, clock);
     };
 
-    const accepted = accept(request);
-    if (isApiError(accepted)) return refuse(accepted);
-    if (accepted.kind === "models")
-      return modelsAnswer(response, this.#parts.routing().snapshot, accepted.head, { "x-request-id": requestId });
+    if (accepted.kind === "refused") return refuse(accepted.error);
+    if (accepted.kind === "preflight") return preflightAnswer(request, response, settings.cors, accepted.allow);
+    const query = accepted.kind === "inference" ? accepted.query : "";
+    const client = this.#parts.clientKeys()?.clientOf(request.rawHeaders, query) ?? null;
+    if (client !== null && "status" in client) return refuse(client);
+    if (accepted.kind === "models") {
+      const error = modelsAnswer(response, this.#parts.routing().snapshot, accepted, manner);
+      return error === null ? undefined : this.#count(undefined, "rejected");
+    }
     const encoding = request.headers["content-encoding"];
     const unreadable = refuseEncoding(encoding) ?? refuseLength(request, settings.limits);
     if (unreadable !== null) return refuse(unreadable);
@@ -93,7 +108,9 @@ class RequestPath {
         requestId,
         arrivedMs,
         accepted,
-        head: readHead(request.rawHeaders, accepted.pathId, settings),
+        manner,
+        client,
+        head: readHead(request.rawHeaders, accepted.pathId, settings, client?.tenant),
         routing,
         body: body.bytes,
         text: text.bytes,
@@ -117,14 +134,14 @@ class RequestPath {
       demand.arrived(className, requestClass.work, isClientRetry(request));
 
     if (status !== ROUTE_STATUS.ok) {
-      writeError(response, unroutable(exchange, status, out, random()), ownHeaders(exchange));
+      writeError(response, unroutable(exchange, status, out, random()), ownAnswer(exchange));
       return this.#count(exchange, "rejected");
     }
     const shed = routing.snapshot.cells[out[OUT.cell]!]?.shed ?? 0;
     if (plannedShed(shed, out[OUT.keyHash2]!, sinceControlMs())) {
       if (className !== undefined) demand.shed(className);
       metrics.shed.inc({ class: className ?? OTHER, reason: "planned" });
-      writeError(response, shedError(random()), ownHeaders(exchange));
+      writeError(response, shedError(random()), ownAnswer(exchange));
       return this.#count(exchange, "shed");
     }
     return this.#count(exchange, await this.#forwarder.forward(exchange));

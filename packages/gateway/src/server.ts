@@ -56,42 +56,39 @@ export function createFront(
   server.maxHeadersCount = 0;
   server.on("request", serve);
   server.on("checkContinue", serve);
-  server.on("checkExpectation", (_request: IncomingMessage, response: ServerResponse) => {
-    onRefused();
-    refuseRaw(response.socket, {
-      status: 417,
-      code: "expectation_failed",
-      message: "only Expect: 100-continue is understood",
-    });
-  });
-  server.on("connect", (_request: IncomingMessage, socket: Duplex) => {
-    onRefused();
-    refuseRaw(socket, {
-      status: 405,
-      code: "method_not_allowed",
-      message: "CONNECT is not allowed",
-      headers: { allow: "GET, HEAD, POST" },
-    });
-  });
-  server.on("clientError", (error: NodeJS.ErrnoException, socket: Duplex) => {
+  // `accept` refuses what is expected beyond 100-continue, in its turn among a pipeline's answers.
+  server.on("checkExpectation", serve);
+  /** Answers what never becomes a request of node's, and closes. */
+  const refuseRaw = (socket: Duplex, error: ApiError): void => {
     // Into an answer that has begun nothing else can be written, nor in the place of one that is still to come: who waits
     // for that one would take this refusal for it.
-    const begun = [...(unfinished.get(socket) ?? [])].some(({ headersSent, req }) => headersSent || req.complete);
-    if (error.code === "ECONNRESET" || !socket.writable) {
-      socket.destroy();
-      return;
-    }
-    if (begun) {
+    if ([...(unfinished.get(socket) ?? [])].some(({ headersSent, req }) => headersSent || req.complete)) {
       // What was written goes out: it may be the refusal of the very request that the parser stumbled over.
       socket.end(() => socket.destroy());
       setTimeout(() => socket.destroy(), FLUSH_MS).unref();
       return;
     }
     onRefused();
-    refuseRaw(socket, parserError(error, limits));
+    socket.end(rawError(error), () => socket.destroy());
+  };
+  server.on("connect", (_request: IncomingMessage, socket: Duplex) => {
+    // From here on node leaves the socket to us, its errors too; unheard they would end the process.
+    socket.on("error", () => socket.destroy());
+    refuseRaw(socket, CONNECT);
+  });
+  server.on("clientError", (error: NodeJS.ErrnoException, socket: Duplex) => {
+    if (error.code === "ECONNRESET" || !socket.writable) socket.destroy();
+    else refuseRaw(socket, parserError(error, limits));
   });
   return server;
 }
+
+const CONNECT: ApiError = {
+  status: 405,
+  code: "method_not_allowed",
+  message: "CONNECT is not allowed",
+  headers: { allow: "GET, HEAD, POST" },
+};
 
 function parserError(error: NodeJS.ErrnoException, limits: Fleet["gateway"]["limits"]): ApiError {
   switch (error.code) {
@@ -110,8 +107,4 @@ function parserError(error: NodeJS.ErrnoException, limits: Fleet["gateway"]["lim
     default:
       return { status: 400, code: "invalid_request_line", message: "the request is not well-formed HTTP/1.1" };
   }
-}
-
-function refuseRaw(socket: Duplex | null, error: ApiError): void {
-  socket?.end(rawError(error), () => socket.destroy());
 }
