@@ -98,4 +98,4 @@ export interface RouteFunction {
 }
 
 /** Rises with `native/crates/addon/src/cold.rs` when a name, an argument or a meaning changes. */
-export const ABI = 3;
+export const ABI = 4;

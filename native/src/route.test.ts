@@ -13,8 +13,8 @@ const skipped = load.binding === null ? ` (skipped: ${load.reason})` : "";
 const binding = load.binding as NativeBinding;
 
 // Places of the selector's HEAD, OUT and ROUTE_STATUS.
-const HEAD = { sessionKeyBytes: 3, triedCount: 6, tried: 7, words: 15 };
-const OUT = { engine: 0, reason: 3, keySource: 4, home: 5, slot: 7, keyHash: 8, modelStart: 10, words: 17 };
+const HEAD = { sessionKeyBytes: 3, triedCount: 6, tried: 9, words: 17 };
+const OUT = { engine: 0, reason: 3, keySource: 4, home: 5, slot: 7, keyHash: 8, modelStart: 10, words: 26 };
 const ASK_TWIN = 255;
 const HEALTHY = 0xffff;
 const SLOTS = 16;
@@ -32,13 +32,15 @@ interface Parts {
 /** One model `m` with one class and one cell of four engines, state slots 3, 2, 1, 0, ring owners 0 1 2 3 0 1 2 3 … */
 function parts(): Parts {
   const candidates = Array.from({ length: ENGINES }, (_, i) => [ENGINES - 1 - i, 1000 + i, 0, 0xffffffff, 0]).flat();
-  const candidateAt = 4;
+  const candidateAt = 6;
   const cellAt = candidateAt + candidates.length;
   const classAt = cellAt + 8;
   const listAt = classAt + 5;
   const modelAt = listAt + 1;
+  const nameAt = modelAt + 2;
   const cell = [7, 0, 0, SLOTS, candidateAt, 0, ENGINES, 0];
-  const words = [1, modelAt, 1, classAt, ...candidates, ...cell, 0, 0, 0, 0, cellAt, 0, 0, 1, listAt, 1];
+  const header = [1, modelAt, 1, classAt, 1, nameAt];
+  const words = [...header, ...candidates, ...cell, 0, 0, 0, 0, cellAt, 0, listAt, 1, 0, 1, 0];
   return {
     words: Uint32Array.from(words),
     numbers: new Float64Array(2 * ENGINES).fill(1),
@@ -167,14 +169,14 @@ describe.skipIf(load.binding === null)(`loading a table natively${skipped}`, () 
   it("refuses columns that point outside themselves or outside the shared state, saying where", () => {
     const bad = (change: Partial<Parts>) => () => loadParts({ ...parts(), ...change });
     const edited = (place: number, value: number) => ({ words: parts().words.with(place, value) });
-    const cellAt = 4 + 5 * ENGINES;
+    const cellAt = 6 + 5 * ENGINES;
     expect(bad({ words: new Uint32Array(0) })).toThrow(/header/);
     expect(bad({ ring: new Uint16Array(SLOTS).fill(ENGINES) })).toThrow(/owned by engine 4 of 4/);
     expect(bad({ ring: new Uint16Array(SLOTS - 1) })).toThrow(/no 16 ring slots/);
     expect(bad({ numbers: new Float64Array(7) })).toThrow(/candidate 3 of cell 7 has no numbers/);
     expect(bad({ numbers: new Float64Array(8).fill(Number.NaN) })).toThrow(/weight NaN/);
-    expect(bad({ names: new Uint8Array(0) })).toThrow(/name 0 \.\. 1/);
-    expect(bad(edited(4, ENGINES))).toThrow(/slot 4 of 4/);
+    expect(bad({ names: new Uint8Array(0) })).toThrow(/name 0: 0 \.\. 1/);
+    expect(bad(edited(6, ENGINES))).toThrow(/slot 4 of 4/);
     expect(bad(edited(cellAt + 1, 1))).toThrow(/in-flight row 1 of 1/);
     expect(bad(edited(cellAt + 3, 12))).toThrow(/12 slots, not a power of two/);
     expect(bad(edited(cellAt + 6, 0xffffffff))).toThrow(/candidate/);

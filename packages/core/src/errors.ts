@@ -8,6 +8,7 @@ export type ErrorCode =
   | "bad_network"
   | "bad_snapshot"
   | "bad_demand"
+  | "bad_trace"
   | "bad_usage"
   | "bad_problem"
   | "native_unavailable"

@@ -73,6 +73,7 @@ export function publish(
       gateways: inputs.gateways.get(cluster.name) ?? 0,
       engines: snapshotEngines(problem, index, own, figures),
       classes: snapshotClasses(inputs.fleet),
+      aliases: Object.fromEntries(inputs.fleet.aliases),
       cells: own.map((cell) => {
         const { owners, engines } = rings[cell]!;
         const pin = pins.get(cellKey(cluster.name, index.cells[cell]!.spec.name));

@@ -57,9 +57,9 @@ function definition({ spec, adminState, plannedFactor, plannedReady }: EngineFac
 /** How much of its health an engine may lose or win while gateways are still told the old figure. */
 const FACTOR_CHANGE = 0.01;
 
-/** Whether a publication would define the same engines and classes, with about the same health, as this one does. */
+/** Whether a publication would define the same engines, classes and aliases, with about the same health, as this one does. */
 export function sameDefinitions(
-  fleet: Pick<Fleet, "classes">,
+  fleet: Pick<Fleet, "classes" | "aliases">,
   engines: readonly EngineFacts[],
   previous: Pick<Publication, "clusters">,
 ): boolean {
@@ -78,7 +78,10 @@ export function sameDefinitions(
     }
   }
   const [any] = previous.clusters.values();
-  return any === undefined || isDeepStrictEqual(classes, any.classes);
+  if (any === undefined) return true;
+  return (
+    isDeepStrictEqual(classes, any.classes) && isDeepStrictEqual(Object.fromEntries(fleet.aliases), any.aliases ?? {})
+  );
 }
 
 export function snapshotClasses({ classes }: Pick<Fleet, "classes">): Record<string, SnapshotClass> {

@@ -73,6 +73,7 @@ const TEXTS = [
   "{[,]}:",
 ];
 const ROLES = ["system", "developer", "user", "user", "assistant", "tool", "function", "critic", ""];
+const ITEM_TYPES = ["message", "message", "function_call", "function_call_output", "reasoning", ""];
 const PART_TYPES = ["text", "text", "image_url", "input_image", "image", "input_audio", "audio_url", "audio", "file"];
 
 class BodyWriter {
@@ -97,7 +98,20 @@ class BodyWriter {
     add(0.5, "stream", () => pick(this.#random, ["true", "false", "null", "1", '"true"']));
     add(0.7, "messages", () => this.#messages());
     add(0.2, "prompt", () => this.#any(2));
-    add(0.2, "input", () => this.#any(2));
+    add(0.3, "input", () => (this.#random() < 0.6 ? this.#items() : this.#any(1)));
+    add(0.1, "system", () => (this.#random() < 0.5 ? this.#string() : this.#parts()));
+    add(0.1, "instructions", () => this.#any(1));
+    add(0.1, "previous_response_id", () => this.#wanted(TEXTS));
+    add(0.1, "background", () => pick(this.#random, ["true", "false", "null", "1"]));
+    add(0.1, "n", () => this.#tokens());
+    add(0.05, "query", () => this.#any(1));
+    add(0.05, "queries", () => this.#any(2));
+    add(0.05, "text_1", () => this.#any(2));
+    add(0.05, "tokens", () => this.#any(1));
+    add(0.1, "thinking", () => this.#thinking());
+    add(0.05, "output_format", () => this.#format());
+    add(0.05, "output_config", () => pick(this.#random, ["null", `{"format":${this.#format()}}`, "7"]));
+    add(0.05, "structured_outputs", () => pick(this.#random, ["null", '{"regex":"a+"}']));
     add(0.2, "tools", () => pick(this.#random, ["[]", "[ ]", '[{"type":"function"}]', "{}", "null", "[null]"]));
     add(0.1, "functions", () => pick(this.#random, ["[]", '[{"name":"f"}]', "[[]]"]));
     add(0.2, "response_format", () => this.#format());
@@ -129,9 +143,23 @@ class BodyWriter {
   }
 
   #messages(): string {
+    return this.#turns(() => []);
+  }
+
+  /** A responses' input: messages with and without a type, calls and their results. */
+  #items(): string {
+    return this.#turns(() => {
+      const members: [string, string][] = [];
+      if (this.#random() < 0.6) members.push(["type", this.#wanted(ITEM_TYPES)]);
+      if (this.#random() < 0.2) members.push(["output", this.#random() < 0.7 ? this.#parts() : this.#any(1)]);
+      return members;
+    });
+  }
+
+  #turns(more: () => [string, string][]): string {
     const messages = Array.from({ length: Math.floor(this.#random() * 6) }, () => {
       if (this.#random() < 0.03) return this.#odds();
-      const members: [string, string][] = [];
+      const members = more();
       if (this.#random() < 0.95) members.push(["role", this.#random() < 0.97 ? this.#wanted(ROLES) : this.#odds()]);
       if (this.#random() < 0.9)
         members.push([
@@ -144,15 +172,16 @@ class BodyWriter {
     return `[${this.#gap()}${messages.join(`,${this.#gap()}`)}${this.#gap()}]`;
   }
 
-  #parts(): string {
-    const parts = Array.from({ length: Math.floor(this.#random() * 4) }, () =>
-      this.#random() < 0.1
-        ? this.#odds()
-        : this.#object([
-            ["type", this.#random() < 0.95 ? this.#wanted(PART_TYPES) : this.#odds()],
-            ["text", this.#any(1)],
-          ]),
-    );
+  #parts(depth = 2): string {
+    const parts = Array.from({ length: Math.floor(this.#random() * 4) }, () => {
+      if (this.#random() < 0.1) return this.#odds();
+      const members: [string, string][] = [
+        ["type", this.#random() < 0.95 ? this.#wanted(PART_TYPES) : this.#odds()],
+        ["text", this.#any(1)],
+      ];
+      if (depth > 0 && this.#random() < 0.15) members.push(["content", this.#parts(depth - 1)]);
+      return this.#object(members);
+    });
     return `[${parts.join(",")}]`;
   }
 
@@ -166,6 +195,11 @@ class BodyWriter {
       '{"type":null}',
       '"json_object"',
     ]);
+  }
+
+  #thinking(): string {
+    if (this.#random() < 0.2) return this.#odds();
+    return this.#object([["type", this.#wanted(["enabled", "disabled", "adaptive"])]]);
   }
 
   #guided(): string {

@@ -40,6 +40,7 @@ export function bootstrapSnapshot(fleet: Fleet, clusterName: string, wallMs = 0)
     gateways: 1,
     engines: Object.fromEntries(engines.map((engine) => [engine.id, unplanned(fleet, cluster, engine)])),
     classes: Object.fromEntries([...fleet.classes.values()].map((spec) => [spec.name, classDefinition(spec)])),
+    aliases: Object.fromEntries(fleet.aliases),
     cells: [...fleet.classes.values()].flatMap((spec) => bootstrapCell(fleet, cluster, spec, engines) ?? []),
     certificate: { ...bound, churnFree: bound, expectedLatencyMs: 0 },
   };

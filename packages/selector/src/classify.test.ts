@@ -53,13 +53,61 @@ describeRouters(describe, "classify", (load) => {
     expect(driver.route('{"model":"m\\u002dother"}')).toBe("b");
   });
 
-  it("says where the model's name stands in the body", () => {
+  it("says where the model's name stands in the body, of equal names the last", () => {
     const driver = two();
-    const body = '{"stream":true, "model" : "m-other"}';
-    driver.route(body);
-    expect(body.slice(driver.out[OUT.modelStart], driver.out[OUT.modelEnd])).toBe("m-other");
-    driver.route('{"model":"m-chat","model":"m-other"}');
+    for (const [body, name] of [
+      ['{"stream":true, "model" : "m-other"}', "m-other"],
+      ['{"model":"m-chat","model":"m-other"}', "m-other"],
+      ['{"model":"m-other","x":{"model":"y"},"mod\\u0065l":"m\\u002dchat"}', "m\\u002dchat"],
+    ] as const) {
+      driver.route(body);
+      expect(driver.status).toBe("ok");
+      expect(body.slice(driver.out[OUT.modelStart], driver.out[OUT.modelEnd])).toBe(name);
+    }
+    driver.route('{"model":"m-chat","model":7}');
     expect([driver.out[OUT.modelStart], driver.out[OUT.modelEnd]]).toEqual([0, 0]);
+  });
+
+  it("says where ids of responses and conversations stand, also in a body that only JSON.parse reads", () => {
+    const driver = one();
+    const ids = (body: string) => {
+      driver.route(body, { path: PATH.responses });
+      const { out } = driver;
+      return [
+        body.slice(out[OUT.previousStart], out[OUT.previousEnd]),
+        body.slice(out[OUT.conversationStart], out[OUT.conversationEnd]),
+        out[OUT.unusual],
+      ];
+    };
+    expect(ids('{"previous_response_id":"resp_1","conversation":"conv_1"}')).toEqual(["resp_1", "conv_1", 0]);
+    expect(ids('{"conversation":{"id":"conv_2"},"previous_response_id":null}')).toEqual(["", "conv_2", 0]);
+    const twice = '{"previous_response_id":"resp_1","conversation":{"id":"conv_1","id":"conv_2"},';
+    expect(ids(`${twice}"previous_response_id":"resp_2"}`)).toEqual(["resp_2", "conv_2", 1]);
+    expect(ids(`${twice}"conversation":null}`)).toEqual(["resp_1", "", 1]);
+    const deep = `${"[".repeat(600)}${"]".repeat(600)}`;
+    expect(ids(`${twice}"deep":${deep}}`)).toEqual(["", "", 1]);
+  });
+
+  it("takes an alias for its model, and says that the name in the body is another", () => {
+    const driver = load({
+      ...makeSnapshot([
+        { class: "chat", engines: [{ id: "a", weight: 1 }] },
+        { class: "other", engines: [{ id: "b", weight: 1 }] },
+      ]),
+      aliases: { fast: "m-other", "m-chat": "m-other", gone: "m-gone" },
+    });
+    const model = (body: string) => [
+      driver.route(body),
+      driver.table.models[driver.out[OUT.model]!],
+      driver.out[OUT.aliased],
+    ];
+    expect(model('{"model":"fast"}')).toEqual(["b", "m-other", 1]);
+    expect(model('{"model":"f\\u0061st"}')).toEqual(["b", "m-other", 1]);
+    expect(model('{"model":"m-other"}')).toEqual(["b", "m-other", 0]);
+    // A model's own name means that model.
+    expect(model('{"model":"m-chat"}')).toEqual(["a", "m-chat", 0]);
+    expect(model('{"model":"gone"}')).toEqual([null, undefined, 0]);
+    expect(driver.status).toBe("modelNotFound");
   });
 
   it("finds a model whose name JSON must escape", () => {
@@ -109,6 +157,70 @@ describeRouters(describe, "classify", (load) => {
     expect(driver.className).toBe("batch");
     expect(driver.route(chat(), { className: "other" })).toBe("c");
     expect(driver.route(chat(), { className: "unknown" })).toBe("c");
+  });
+
+  it("says how many answers are asked for, and whether they are made in the background", () => {
+    const driver = one();
+    const asked = (more: object) => {
+      driver.route(chat(more));
+      return [driver.out[OUT.choices], driver.out[OUT.background]];
+    };
+    expect(asked({})).toEqual([1, 0]);
+    expect(asked({ n: 4, background: true })).toEqual([4, 1]);
+    expect(asked({ n: null, background: "true" })).toEqual([1, 0]);
+    expect(asked({ n: 2.5 })).toEqual([2, 0]);
+  });
+
+  it("sees what each API calls its needs", () => {
+    const driver = one();
+    const uses = (body: object, path: number = PATH.chat) => {
+      driver.route(JSON.stringify(body), { path });
+      return driver.out[OUT.needs];
+    };
+    const shot = { type: "image", source: {} };
+    const result = { type: "tool_result", content: [{ type: "text" }, shot] };
+    expect(uses({ messages: [{ role: "user", content: [shot] }] }, PATH.messages)).toBe(NEED.vision);
+    expect(uses({ messages: [{ role: "user", content: [result] }] }, PATH.messages)).toBe(NEED.vision);
+    expect(uses({ tools: [{ name: "f" }], messages: [] }, PATH.messages)).toBe(NEED.tools);
+    expect(uses({ output_config: { format: { type: "json_schema" } } }, PATH.messages)).toBe(NEED.jsonSchema);
+    expect(uses({ output_format: { type: "json_schema" } }, PATH.messages)).toBe(NEED.jsonSchema);
+    expect(uses({ input: [{ role: "user", content: [{ type: "input_image" }] }] }, PATH.responses)).toBe(NEED.vision);
+    expect(uses({ input: [{ type: "function_call_output", output: [{ type: "input_image" }] }] })).toBe(NEED.vision);
+    expect(uses({ input: [{ content: [{ type: "input_audio" }] }] }, PATH.responses)).toBe(NEED.audio);
+    expect(uses({ text: { format: { type: "json_schema" } } }, PATH.responses)).toBe(NEED.jsonSchema);
+    expect(uses({ structured_outputs: { regex: "a" } })).toBe(NEED.jsonSchema);
+    expect(uses({ structured_outputs: null, output_config: null, thinking: { type: "enabled" } })).toBe(0);
+  });
+
+  it("knows by a messages body's thinking that it reasons", () => {
+    const driver = load(
+      makeSnapshot(
+        [
+          { class: "thinking", engines: [{ id: "t", weight: 1 }] },
+          { class: "chat", engines: [{ id: "c", weight: 1 }] },
+        ],
+        { classes: { thinking: { model: "m-chat", needs: { ...needs, capabilities: ["reasoning"] } } } },
+      ),
+    );
+    const engine = (thinking: unknown) => driver.route(chat({ thinking }), { path: PATH.messages });
+    expect(engine({ type: "enabled", budget_tokens: 1024 })).toBe("t");
+    expect(engine({ type: "disabled" })).toBe("c");
+    expect(engine(null)).toBe("c");
+  });
+
+  it("knows requests to rank by their path", () => {
+    const driver = load(
+      makeSnapshot(
+        [
+          { class: "ranks", engines: [{ id: "r", weight: 1 }] },
+          { class: "chat", engines: [{ id: "c", weight: 1 }] },
+        ],
+        { classes: { ranks: { model: "m-chat", needs: { ...needs, capabilities: ["rerank"] } } } },
+      ),
+    );
+    for (const path of [PATH.rerank, PATH.score])
+      expect(driver.route('{"model":"m-chat","query":"x"}', { path })).toBe("r");
+    expect(driver.route('{"model":"m-chat","query":"x"}', { path: PATH.chat })).toBe("c");
   });
 
   it("knows an embeddings request by its path", () => {
@@ -242,5 +354,13 @@ describeRouters(describe, "classify", (load) => {
     ];
     expect(flags(JSON.stringify({ messages: turns }))).toEqual([0, 0, 0]);
     expect(flags('{"prompt":"a"}', PATH.completions)).toEqual([0, 0, 0]);
+    expect(flags(JSON.stringify({ messages: turns }), PATH.messages)).toEqual([0, 0, 0]);
+    expect(flags(chat(), PATH.messages)).toEqual([0, 0, 1]);
+    expect(flags(chat(), PATH.countTokens)).toEqual([0, 0, 0]);
+    expect(flags('{"input":"a"}', PATH.responses)).toEqual([0, 0, 1]);
+    expect(flags(JSON.stringify({ input: turns }), PATH.responses)).toEqual([0, 0, 0]);
+    expect(flags('{"input":[{"type":"item_reference","id":"i"}]}', PATH.responses)).toEqual([0, 0, 0]);
+    expect(flags('{"input":"a","previous_response_id":"r"}', PATH.responses)).toEqual([0, 0, 0]);
+    expect(flags('{"input":"a","conversation":{"id":"c"}}', PATH.responses)).toEqual([0, 0, 0]);
   });
 });

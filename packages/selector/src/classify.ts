@@ -1,9 +1,20 @@
 import { FACT, USE } from "./facts.ts";
 import { HEAD, type HeadFacts, NO_CLASS, OUT, PATH, ROUTE_STATUS, type RouteStatus } from "./router.ts";
-import { CLASS, CLASS_WORDS, type Columns, HEADER, MODEL, MODEL_WORDS, NO_CELL } from "./table-columns.ts";
+import {
+  CLASS,
+  CLASS_WORDS,
+  type Columns,
+  HEADER,
+  MODEL,
+  MODEL_WORDS,
+  NAME,
+  NAME_WORDS,
+  NO_CELL,
+} from "./table-columns.ts";
 
 /**
- * The class of a request, to `out`: the one that a trusted header names if it is of the body's model, else the model's
+ * The model and the class of a request, to `out`: the model of the name or alias that the body has, or the only one there
+ * is. The class is the one that a trusted header names if it is of the body's model, else the model's
  * first in file order all of whose capabilities the request uses and whose residency agrees. A request that names no
  * residency agrees with every class.
  */
@@ -17,17 +28,23 @@ export function classify(
   const start = facts[FACT.modelStart]!;
   const end = facts[FACT.modelEnd]!;
   const models = words[HEADER.models]!;
-  let modelRow = words[HEADER.modelAt]!;
   let model = 0;
   if (start === end) {
     if (models !== 1) return ROUTE_STATUS.modelRequired;
   } else {
-    while (model < models && !nameEquals(words, names, modelRow, source, start, end)) {
-      model++;
-      modelRow += MODEL_WORDS;
+    const count = words[HEADER.names]!;
+    let row = words[HEADER.nameAt]!;
+    let name = 0;
+    while (name < count && !nameEquals(words, names, row, source, start, end)) {
+      name++;
+      row += NAME_WORDS;
     }
-    if (model === models) return ROUTE_STATUS.modelNotFound;
+    if (name === count) return ROUTE_STATUS.modelNotFound;
+    model = words[row + NAME.model]!;
+    if (name >= models) out[OUT.aliased] = 1;
   }
+  out[OUT.model] = model;
+  const modelRow = words[HEADER.modelAt]! + model * MODEL_WORDS;
 
   const classAt = words[HEADER.classAt]!;
   const residency = head.words[HEAD.residency]!;
@@ -40,7 +57,7 @@ export function classify(
   ) {
     found = named - 1;
   } else {
-    const uses = facts[FACT.uses]! | (head.words[HEAD.path] === PATH.embeddings ? USE.embeddings : 0);
+    const uses = facts[FACT.uses]! | usesOfPath(head.words[HEAD.path]!);
     const listAt = words[modelRow + MODEL.classListAt]!;
     const listEnd = listAt + words[modelRow + MODEL.classListCount]!;
     for (let at = listAt; at < listEnd; at++) {
@@ -57,16 +74,21 @@ export function classify(
   return ROUTE_STATUS.ok;
 }
 
+function usesOfPath(path: number): number {
+  if (path === PATH.embeddings) return USE.embeddings;
+  return path === PATH.rerank || path === PATH.score ? USE.rerank : 0;
+}
+
 function nameEquals(
   words: Uint32Array,
   names: Uint8Array,
-  modelRow: number,
+  nameRow: number,
   source: Uint8Array,
   start: number,
   end: number,
 ): boolean {
-  const nameStart = words[modelRow + MODEL.nameStart]!;
-  const length = words[modelRow + MODEL.nameEnd]! - nameStart;
+  const nameStart = words[nameRow + NAME.start]!;
+  const length = words[nameRow + NAME.end]! - nameStart;
   if (length !== end - start) return false;
   for (let i = 0; i < length; i++) if (names[nameStart + i] !== source[start + i]) return false;
   return true;

@@ -45,6 +45,11 @@ export interface HeadOptions {
   readonly className?: string;
   readonly residency?: string;
   readonly tried?: readonly string[];
+  /** Places first requests by two choices. */
+  readonly placement?: boolean;
+  /** The engine known to hold what `previous_response_id` names. */
+  readonly followed?: string;
+  readonly nowS?: number;
 }
 
 export const CHAT_BODY: Uint8Array = Buffer.from('{"model":"m-chat","messages":[{"role":"user","content":"hi"}]}');
@@ -81,6 +86,9 @@ export class Driver {
     words[HEAD.tenant] = options.tenant ?? 0;
     words[HEAD.classNamed] = options.className === undefined ? 0 : this.table.classWord(options.className);
     words[HEAD.residency] = options.residency === undefined ? 0 : this.table.residencyWord(options.residency);
+    words[HEAD.placement] = options.placement === true ? 1 : 0;
+    words[HEAD.followed] = options.followed === undefined ? 0 : 1 + this.slot(options.followed);
+    words[HEAD.nowS] = options.nowS ?? 0;
     words[HEAD.triedCount] = options.tried?.length ?? 0;
     for (const [i, id] of options.tried?.entries() ?? []) words[HEAD.tried + i] = this.slot(id);
     const status = this.router.route(this.head, typeof body === "string" ? Buffer.from(body) : body, this.out);

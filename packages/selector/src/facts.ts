@@ -15,49 +15,68 @@ export const FACT = {
   /** String content of `prompt_cache_key`. */
   cacheKeyStart: 2,
   cacheKeyEnd: 3,
+  /** String content of `previous_response_id`. */
+  previousStart: 4,
+  previousEnd: 5,
   /** String content of `conversation`, or of its `id`. */
-  conversationStart: 4,
-  conversationEnd: 5,
+  conversationStart: 6,
+  conversationEnd: 7,
   /** String content of `metadata.session_id`. */
-  sessionStart: 6,
-  sessionEnd: 7,
+  sessionStart: 8,
+  sessionEnd: 9,
   /** The raw value of `prompt`. */
-  promptStart: 8,
-  promptEnd: 9,
+  promptStart: 10,
+  promptEnd: 11,
   /** The raw value of `input`. */
-  inputStart: 10,
-  inputEnd: 11,
+  inputStart: 12,
+  inputEnd: 13,
+  /** The raw value of `query`, `queries` or `text_1`. */
+  queryStart: 14,
+  queryEnd: 15,
+  /** The raw value of `tokens`. */
+  tokensStart: 16,
+  tokensEnd: 17,
+  /** The raw value of `system` or `instructions`: what a messages or responses body has instead of a first message. */
+  systemStart: 18,
+  systemEnd: 19,
   /** The raw `content` of the first user message. */
-  userStart: 12,
-  userEnd: 13,
+  userStart: 20,
+  userEnd: 21,
   /** How many system and developer messages stand before it (those with content, at most `PIECES_MAX`), and their raw contents. */
-  pieceCount: 14,
-  pieces: 15,
+  pieceCount: 22,
+  pieces: 23,
   /** 1 when true. */
-  stream: 31,
-  store: 32,
+  stream: 39,
+  store: 40,
+  background: 41,
   /** Bits of `NEED` and `USE`. */
-  uses: 33,
+  uses: 42,
   /** The most output tokens asked for. */
-  maxTokens: 34,
+  maxTokens: 43,
+  /** `n`; 0 where none was asked. */
+  choices: 44,
   /** Bytes of image and audio parts: they are no text, so they don't count as tokens. */
-  mediaBytes: 35,
+  mediaBytes: 45,
   /** 1 when `messages` is a list. */
-  hasMessages: 36,
+  hasMessages: 46,
   /** 1 when a message is an assistant's or a tool's: not a conversation's first request. */
-  hasTurn: 37,
+  hasTurn: 47,
   /** 1 when a user message was seen. */
-  hasUser: 38,
+  hasUser: 48,
   /** 1 when `prompt` or `input` is a list: many prompts in one body. */
-  promptIsList: 39,
-  inputIsList: 40,
+  promptIsList: 49,
+  inputIsList: 50,
   /** Of the message and the part being read. */
-  role: 41,
-  contentStart: 42,
-  contentEnd: 43,
-  partNeed: 44,
+  role: 51,
+  contentStart: 52,
+  contentEnd: 53,
+  partNeed: 54,
+  /** Of a part within that part, as in a tool's result. */
+  innerNeed: 55,
+  /** 1 when the item being read is no message but a call, its result or the like. */
+  isCall: 56,
 } as const;
-export const FACT_WORDS = 45;
+export const FACT_WORDS = 57;
 
 /** What only a class's needs ask about, beside the bits of `NEED`. */
 export const USE = { reasoning: 16, embeddings: 32, rerank: 64 } as const;

@@ -154,14 +154,76 @@ describeRouters(describe, "key", (load) => {
     }
   });
 
-  it("takes each path's own prompt", () => {
+  it.each([
+    ["chat", { messages: [{ role: "user", content: "m" }] }],
+    ["messages", { messages: [{ role: "user", content: "m" }] }],
+    ["countTokens", { messages: [{ role: "user", content: "m" }] }],
+    ["completions", { prompt: "p" }],
+    ["embeddings", { input: "i" }],
+    ["embeddings", { messages: [{ role: "user", content: "m" }] }],
+    ["responses", { input: "i" }],
+    ["rerank", { query: "q", documents: ["d"] }],
+    ["score", { text_1: "q", text_2: ["d"] }],
+    ["score", { queries: "q", documents: ["d"] }],
+    ["tokenize", { prompt: "p" }],
+    ["tokenize", { messages: [{ role: "user", content: "m" }] }],
+    ["detokenize", { tokens: [1, 2, 3] }],
+  ] as const)("takes the prompt of a %s body from where that API has it: %o", (path, body) => {
     const driver = load(snapshot);
-    const body = JSON.stringify({ prompt: "p", input: "i", messages: [{ role: "user", content: "m" }] });
-    const hashes = [PATH.chat, PATH.completions, PATH.embeddings].map((path) => {
-      driver.route(body, { path });
-      return driver.keyHashes.join();
-    });
-    expect(new Set(hashes).size).toBe(3);
+    const hashes = (value: object) => {
+      driver.route(JSON.stringify({ model: "m-chat", temperature: 0, ...value }), { path: PATH[path] });
+      return driver.keyHashes;
+    };
+    const first = hashes(body);
+    expect(driver.keySource).toBe("prompt");
+    expect(hashes({ ...body, temperature: 1 })).toEqual(first);
+    const [name] = Object.keys(body) as [string];
+    expect(hashes({ ...body, [name]: [{ role: "user", content: "another" }] })).not.toEqual(first);
+  });
+
+  it("keeps the key of a messages body as turns are appended, and parts bodies that differ in their system", () => {
+    const driver = load(snapshot);
+    const hashes = (system: unknown, messages: readonly Message[]) => {
+      driver.route(JSON.stringify({ system, messages }), { path: PATH.messages });
+      return driver.keyHashes;
+    };
+    const asked: Message = { role: "user", content: [{ type: "text", text: "hello" }] };
+    const first = hashes("be kind", [asked]);
+    const answered: Message = { role: "assistant", content: [{ type: "tool_use", id: "t", name: "f", input: {} }] };
+    const result: Message = { role: "user", content: [{ type: "tool_result", tool_use_id: "t", content: "42" }] };
+    expect(hashes("be kind", [asked, answered, result])).toEqual(first);
+    expect(hashes("be cold", [asked])).not.toEqual(first);
+    expect(hashes([{ type: "text", text: "be kind" }], [asked])).not.toEqual(first);
+  });
+
+  it("keeps the key of a responses body that resends its input, and parts bodies that differ in their instructions", () => {
+    const driver = load(snapshot);
+    const hashes = (instructions: string, input: unknown) => {
+      driver.route(JSON.stringify({ instructions, input }), { path: PATH.responses });
+      return driver.keyHashes;
+    };
+    const first = hashes("be kind", "hello");
+    const asked = { role: "user", content: "hello" };
+    const call = { type: "function_call", call_id: "c", name: "f", arguments: "{}" };
+    const result = { type: "function_call_output", call_id: "c", output: "42" };
+    expect(hashes("be kind", [asked])).toEqual(first);
+    expect(hashes("be kind", [asked, call, result])).toEqual(first);
+    expect(hashes("be kind", [{ role: "developer", content: "x" }, asked])).not.toEqual(first);
+    expect(hashes("be cold", "hello")).not.toEqual(first);
+    // Without a message of the user's the list's beginning tells conversations apart.
+    expect(hashes("be kind", [result])).not.toEqual(hashes("be kind", [{ ...result, call_id: "d" }]));
+  });
+
+  it("takes previous_response_id for the key once its engine is known, and no earlier", () => {
+    const driver = load(snapshot);
+    const body = JSON.stringify({ previous_response_id: "resp_1", conversation: "c", input: "more" });
+    const source = (options: object) => {
+      driver.route(body, { path: PATH.responses, ...options });
+      return driver.keySource;
+    };
+    expect(source({})).toBe("conversation");
+    expect(source({ followed: "a" })).toBe("previous_response_id");
+    expect(source({ followed: "a", key: "session" })).toBe("header");
   });
 
   it("draws another place each time for a request that has no key", () => {

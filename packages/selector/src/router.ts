@@ -38,11 +38,15 @@ export const HEAD = {
    * is 1 + the number of its residencies, and no engine serves it.
    */
   residency: 4,
-  /** Seconds of the process's clock. Reserved for remembering moves: no router reads it yet. */
+  /** Seconds of one clock for all threads of the process: what remembered moves are aged by. */
   nowS: 5,
   triedCount: 6,
+  /** 1 = first requests go to home or second, whichever has fewer streams for its part; 0 = to home. */
+  placement: 7,
+  /** 1 + the state slot of the engine that holds what `previous_response_id` names; 0 = none is named, or not known. */
+  followed: 8,
   /** State slots of the engines tried, `TRIED_MAX` places. */
-  tried: 7,
+  tried: 9,
 } as const;
 export const HEAD_WORDS: number = HEAD.tried + TRIED_MAX;
 export const HEAD_BYTES = 16_384;
@@ -68,8 +72,8 @@ export const OUT = {
   keyHash: 8,
   keyHash2: 9,
   /**
-   * Span of the `model` value's string content in the body; both 0 when the body names none, or is so unusual that only
-   * `JSON.parse` could read it.
+   * Span of the `model` value's string content in the body; both 0 when the body names none. In an unusual body it is the
+   * last one's, with the escapes that it was sent with; both 0 where it can't be found.
    */
   modelStart: 10,
   modelEnd: 11,
@@ -83,8 +87,24 @@ export const OUT = {
   contextTokens: 15,
   /** 1 when the body says `"store": true`: the engine keeps something, so a second attempt is not safe. */
   store: 16,
+  /** Span of the string content of `previous_response_id`, as that of `model`. */
+  previousStart: 17,
+  previousEnd: 18,
+  /** Span of the string content of `conversation`, or of its `id`, as that of `model`. */
+  conversationStart: 19,
+  conversationEnd: 20,
+  /** 1 when the body says `"background": true`: the answer is fetched later, from the engine that has it. */
+  background: 21,
+  /** Answers asked for each prompt, `n`: at least 1. */
+  choices: 22,
+  /** Index of the model in the table; `NO_CLASS` where the request matched none. */
+  model: 23,
+  /** 1 when the body names the model by an alias: an engine must be sent the model's own name. */
+  aliased: 24,
+  /** 1 when only `JSON.parse` could read the body. */
+  unusual: 25,
 } as const;
-export const OUT_WORDS = 17;
+export const OUT_WORDS = 26;
 
 export const NO_ENGINE = 0xffff_ffff;
 export const NO_SLOT = 0xffff_ffff;
@@ -108,9 +128,21 @@ export const ROUTE_STATUS = {
 } as const;
 export type RouteStatus = (typeof ROUTE_STATUS)[keyof typeof ROUTE_STATUS];
 
-export const PATH = { chat: 0, completions: 1, embeddings: 2 } as const;
+/** Which API a request speaks: where its prompt stands, and what it uses. */
+export const PATH = {
+  chat: 0,
+  completions: 1,
+  embeddings: 2,
+  responses: 3,
+  messages: 4,
+  countTokens: 5,
+  rerank: 6,
+  score: 7,
+  tokenize: 8,
+  detokenize: 9,
+} as const;
 
-/** Why this engine, `x-guidevane-reason`. `followed` and `probe` are reserved: no router gives them yet. */
+/** Why this engine, `x-guidevane-reason`. `probe` is the gateway's own word: no router gives it. */
 export const REASONS = [
   "home",
   "second",
@@ -127,10 +159,7 @@ export const REASONS = [
 ] as const;
 export type Reason = (typeof REASONS)[number];
 
-/**
- * What the key came from, `x-guidevane-key-source`. `previous_response_id` and `user` are reserved: no router gives them
- * yet.
- */
+/** What the key came from, `x-guidevane-key-source`. `user` is reserved: no router gives it. */
 export const KEY_SOURCES = [
   "header",
   "prompt_cache_key",

@@ -24,6 +24,7 @@ import {
   CLASS_WORDS,
   HEADER_WORDS,
   MODEL_WORDS,
+  NAME_WORDS,
 } from "./table-columns.ts";
 
 const rust = (file: string) =>
@@ -78,7 +79,7 @@ it("numbers statuses as the Rust side does, which leaves two of them to the twin
 it("numbers key sources and reasons as the Rust side does, as far as a router gives them", () => {
   const sources = numbersOf(seam, "pub enum KeySource");
   expect(placesOf(KEY_SOURCES)).toMatchObject(sources);
-  expect(Object.keys(sources)).toHaveLength(6);
+  expect(Object.keys(sources)).toHaveLength(7);
   const reasons = numbersOf(seam, "pub enum Reason");
   expect(placesOf(REASONS)).toMatchObject(reasons);
   expect(Object.keys(reasons)).toHaveLength(10);
@@ -90,7 +91,7 @@ it("numbers needs and uses as the Rust side does", () => {
 
 it("lays out the rows of a table, and limits a scan, as the Rust side does", () => {
   const table = rust("table.rs");
-  const sizes = { HEADER_WORDS, MODEL_WORDS, CLASS_WORDS, CELL_WORDS, CANDIDATE_WORDS, CANDIDATE_NUMBERS };
+  const sizes = { HEADER_WORDS, MODEL_WORDS, NAME_WORDS, CLASS_WORDS, CELL_WORDS, CANDIDATE_WORDS, CANDIDATE_NUMBERS };
   for (const [name, size] of Object.entries(sizes)) expect(table).toContain(`const ${name}: usize = ${size};`);
   expect(rust("scan.rs")).toContain(`pub const PIECES_MAX: usize = ${PIECES_MAX};`);
   expect(rust("json.rs")).toContain(`pub const DEPTH_MAX: usize = ${DEPTH_MAX};`);

@@ -1,7 +1,7 @@
-import { FACT } from "./facts.ts";
+import { FACT, USE } from "./facts.ts";
 import { equals, hadEscape, isDigit, QUOTE, skipString, skipValue, UNUSUAL } from "./json-bytes.ts";
 import { NEED } from "./router.ts";
-import { FORMAT_TEXT, partNeedOf, roleOf } from "./scan-names.ts";
+import { FORMAT_TEXT, ITEM_MESSAGE, partNeedOf, roleOf, THINKING_DISABLED } from "./scan-names.ts";
 
 /** Values that the scan reads to the end: each function writes its facts and gives the place after the value. */
 
@@ -42,9 +42,30 @@ export function readRole(body: Uint8Array, start: number, facts: Uint32Array, ca
   return after;
 }
 
-export function readPartType(body: Uint8Array, start: number, facts: Uint32Array, canonical: boolean): number {
+/** @param place where the part's need goes: that of a part or of one within it */
+export function readPartType(
+  place: number,
+  body: Uint8Array,
+  start: number,
+  facts: Uint32Array,
+  canonical: boolean,
+): number {
   const after = skipWanted(body, start, canonical);
-  if (after >= 0 && body[start] === QUOTE) facts[FACT.partNeed] = partNeedOf(body, start + 1, after - 1);
+  if (after >= 0 && body[start] === QUOTE) facts[place] = partNeedOf(body, start + 1, after - 1);
+  return after;
+}
+
+export function readItemType(body: Uint8Array, start: number, facts: Uint32Array, canonical: boolean): number {
+  const after = skipWanted(body, start, canonical);
+  if (after >= 0 && body[start] === QUOTE)
+    facts[FACT.isCall] = equals(body, start + 1, after - 1, ITEM_MESSAGE) ? 0 : 1;
+  return after;
+}
+
+export function readThinkingType(body: Uint8Array, start: number, facts: Uint32Array, canonical: boolean): number {
+  const after = skipWanted(body, start, canonical);
+  if (after >= 0 && body[start] === QUOTE && !equals(body, start + 1, after - 1, THINKING_DISABLED))
+    facts[FACT.uses]! |= USE.reasoning;
   return after;
 }
 
@@ -55,10 +76,17 @@ function skipWanted(body: Uint8Array, start: number, canonical: boolean): number
   return hadEscape && !canonical ? UNUSUAL : after;
 }
 
-/** More output tokens than any engine holds; a number beyond it is this one. */
-const TOKENS_MAX = 999_999_999;
+/** More than any engine gives; a number beyond it is this one. */
+const COUNT_MAX = 999_999_999;
 
-export function readTokens(body: Uint8Array, start: number, facts: Uint32Array, canonical: boolean): number {
+/** A whole number, the largest of those that share `place`; what is no number leaves it. */
+export function readCount(
+  place: number,
+  body: Uint8Array,
+  start: number,
+  facts: Uint32Array,
+  canonical: boolean,
+): number {
   const after = skipValue(body, start);
   if (after < 0) return UNUSUAL;
   let value = 0;
@@ -70,9 +98,9 @@ export function readTokens(body: Uint8Array, start: number, facts: Uint32Array, 
     if (first === 0x2d || isDigit(first)) {
       if (!canonical) return UNUSUAL;
       const exact = Number(String.fromCharCode(...body.subarray(start, after)));
-      value = Math.min(Math.max(Math.floor(exact), 0), TOKENS_MAX);
+      value = Math.min(Math.max(Math.floor(exact), 0), COUNT_MAX);
     }
   }
-  if (value > facts[FACT.maxTokens]!) facts[FACT.maxTokens] = value;
+  if (value > facts[place]!) facts[place] = value;
   return after;
 }

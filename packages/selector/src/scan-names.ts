@@ -1,11 +1,25 @@
 import { equals } from "./json-bytes.ts";
 import { NEED } from "./router.ts";
 
-/** The objects of a body whose names mean something. */
-export const KIND = { body: 0, message: 1, part: 2, format: 3, text: 4, metadata: 5, conversation: 6 } as const;
+/** The objects of a body whose names mean something. `item`: of a list of `input`; `innerPart`: within a part. */
+export const KIND = {
+  body: 0,
+  message: 1,
+  item: 2,
+  part: 3,
+  innerPart: 4,
+  format: 5,
+  text: 6,
+  metadata: 7,
+  conversation: 8,
+  thinking: 9,
+} as const;
 export type Kind = (typeof KIND)[keyof typeof KIND];
 
-/** Wanted names. Below 32, since those of one object that were seen are bits of a word. */
+/**
+ * Wanted names. Those of one object that were seen are bits of a word, the number's low five bits naming the bit: a body's
+ * own are 1 to 31, and those of no other kind of object are 32 apart.
+ */
 export const MEMBER = {
   other: 0,
   model: 1,
@@ -26,24 +40,48 @@ export const MEMBER = {
   store: 16,
   reasoning: 17,
   reasoningEffort: 18,
-  guided: 19,
-  role: 20,
-  content: 21,
-  partType: 22,
-  formatType: 23,
-  textFormat: 24,
-  sessionId: 25,
-  conversationId: 26,
+  background: 19,
+  previousResponseId: 20,
+  choices: 21,
+  system: 22,
+  instructions: 23,
+  thinking: 24,
+  outputFormat: 25,
+  outputConfig: 26,
+  structuredOutputs: 27,
+  query: 28,
+  queries: 29,
+  text1: 30,
+  tokens: 31,
+  /** Any `guided_*`, of which there may be many. */
+  guided: 32,
+  role: 33,
+  content: 34,
+  output: 35,
+  itemType: 36,
+  partType: 37,
+  partContent: 38,
+  innerType: 39,
+  formatType: 40,
+  textFormat: 41,
+  sessionId: 42,
+  conversationId: 43,
+  thinkingType: 44,
 } as const;
 export type Member = (typeof MEMBER)[keyof typeof MEMBER];
 
-export const LIST = { messages: 0, parts: 1 } as const;
+export const LIST = { messages: 0, items: 1, parts: 2, innerParts: 3 } as const;
+export type List = (typeof LIST)[keyof typeof LIST];
 
 /** Roles, as far as they matter: `turn` is an assistant's, a tool's or a function's. */
 export const ROLE = { other: 0, system: 1, user: 2, turn: 3 } as const;
 
 /** The type of a response format that asks nothing of an engine. */
 export const FORMAT_TEXT: Uint8Array = bytes("text");
+/** The type of an item of `input` that is a message; every other one is a turn. */
+export const ITEM_MESSAGE: Uint8Array = bytes("message");
+/** The type of `thinking` that asks for none. */
+export const THINKING_DISABLED: Uint8Array = bytes("disabled");
 
 /** The member that a name of this object is; `other` for one that says nothing to a router. */
 export function memberOf(kind: Kind, body: Uint8Array, start: number, end: number): Member {
@@ -123,13 +161,33 @@ const NAMES: readonly (readonly [Kind, string, Member])[] = [
   [KIND.body, "store", MEMBER.store],
   [KIND.body, "reasoning", MEMBER.reasoning],
   [KIND.body, "reasoning_effort", MEMBER.reasoningEffort],
+  [KIND.body, "background", MEMBER.background],
+  [KIND.body, "previous_response_id", MEMBER.previousResponseId],
+  [KIND.body, "n", MEMBER.choices],
+  [KIND.body, "system", MEMBER.system],
+  [KIND.body, "instructions", MEMBER.instructions],
+  [KIND.body, "thinking", MEMBER.thinking],
+  [KIND.body, "output_format", MEMBER.outputFormat],
+  [KIND.body, "output_config", MEMBER.outputConfig],
+  [KIND.body, "structured_outputs", MEMBER.structuredOutputs],
+  [KIND.body, "query", MEMBER.query],
+  [KIND.body, "queries", MEMBER.queries],
+  [KIND.body, "text_1", MEMBER.text1],
+  [KIND.body, "tokens", MEMBER.tokens],
   [KIND.message, "role", MEMBER.role],
   [KIND.message, "content", MEMBER.content],
+  [KIND.item, "role", MEMBER.role],
+  [KIND.item, "content", MEMBER.content],
+  [KIND.item, "output", MEMBER.output],
+  [KIND.item, "type", MEMBER.itemType],
   [KIND.part, "type", MEMBER.partType],
+  [KIND.part, "content", MEMBER.partContent],
+  [KIND.innerPart, "type", MEMBER.innerType],
   [KIND.format, "type", MEMBER.formatType],
   [KIND.text, "format", MEMBER.textFormat],
   [KIND.metadata, "session_id", MEMBER.sessionId],
   [KIND.conversation, "id", MEMBER.conversationId],
+  [KIND.thinking, "type", MEMBER.thinkingType],
 ];
 
 /** One more than the longest name. */

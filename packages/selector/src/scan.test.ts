@@ -1,121 +1,11 @@
 import { seededRandom } from "@guidevane/core";
 import { describe, expect, it } from "vitest";
 import { randomBody } from "./body.fixture.ts";
-import { FACT, FACT_WORDS, PIECES_MAX, USE } from "./facts.ts";
-import { NEED, ROUTE_STATUS } from "./router.ts";
+import { FACT, FACT_WORDS } from "./facts.ts";
+import { isObject, meaningOf, meaningOfFacts } from "./meaning.fixture.ts";
+import { ROUTE_STATUS } from "./router.ts";
 import { scan } from "./scan.ts";
 import { canonicalBody } from "./unusual.ts";
-
-/** What a body says, read from values instead of bytes. */
-interface Meaning {
-  readonly model: string;
-  readonly cacheKey: string;
-  readonly conversation: string;
-  readonly session: string;
-  readonly prompt: unknown;
-  readonly input: unknown;
-  readonly user: unknown;
-  readonly pieces: readonly unknown[];
-  readonly stream: boolean;
-  readonly store: boolean;
-  readonly uses: number;
-  readonly maxTokens: number;
-  readonly hasMessages: boolean;
-  readonly hasTurn: boolean;
-}
-
-type Json = Record<string, unknown>;
-
-function isObject(value: unknown): value is Json {
-  return typeof value === "object" && value !== null && !Array.isArray(value);
-}
-
-function own(value: unknown, name: string): unknown {
-  return isObject(value) && Object.hasOwn(value, name) ? value[name] : undefined;
-}
-
-function text(value: unknown): string {
-  return typeof value === "string" ? value : "";
-}
-
-/** The oracle: what `JSON.parse`'s value says, by the rules of the contract. */
-function meaningOf(value: Json): Meaning {
-  const messages = own(value, "messages");
-  const list = Array.isArray(messages) ? messages.filter(isObject) : [];
-  const roles = list.map((message) => own(message, "role"));
-  const firstUser = roles.indexOf("user");
-  const before = list.slice(0, firstUser === -1 ? list.length : firstUser);
-  const parts = list.flatMap((message) => {
-    const content = own(message, "content");
-    return Array.isArray(content) ? content.map((part) => own(part, "type")) : [];
-  });
-  const nonEmpty = (name: string) => {
-    const tools = own(value, name);
-    return Array.isArray(tools) && tools.length > 0;
-  };
-  const formats = [own(own(value, "response_format"), "type"), own(own(own(value, "text"), "format"), "type")];
-  const guided = Object.keys(value).some(
-    (name) => name.startsWith("guided_") && name !== "guided_" && value[name] !== null,
-  );
-  const notNull = (name: string) => own(value, name) !== undefined && own(value, name) !== null;
-  const conversation = own(value, "conversation");
-  return {
-    model: text(own(value, "model")),
-    cacheKey: text(own(value, "prompt_cache_key")),
-    conversation: text(isObject(conversation) ? own(conversation, "id") : conversation),
-    session: text(own(own(value, "metadata"), "session_id")),
-    prompt: own(value, "prompt"),
-    input: own(value, "input"),
-    user: own(list[firstUser], "content"),
-    pieces: before
-      .filter((message) => ["system", "developer"].includes(text(own(message, "role"))))
-      .map((message) => own(message, "content"))
-      .filter((content) => content !== undefined)
-      .slice(0, PIECES_MAX),
-    stream: own(value, "stream") === true,
-    store: own(value, "store") === true,
-    uses:
-      (nonEmpty("tools") || nonEmpty("functions") ? NEED.tools : 0) |
-      (parts.some((type) => ["image_url", "input_image", "image"].includes(text(type))) ? NEED.vision : 0) |
-      (parts.some((type) => ["input_audio", "audio_url", "audio"].includes(text(type))) ? NEED.audio : 0) |
-      (guided || formats.some((type) => typeof type === "string" && type !== "text") ? NEED.jsonSchema : 0) |
-      (notNull("reasoning") || notNull("reasoning_effort") ? USE.reasoning : 0),
-    maxTokens: Math.max(
-      0,
-      ...["max_tokens", "max_completion_tokens", "max_output_tokens"]
-        .map((name) => own(value, name))
-        .filter((tokens) => typeof tokens === "number")
-        // Beyond a double's range JSON.parse gives infinity, which says nothing.
-        .filter((tokens) => Number.isFinite(tokens))
-        .map((tokens) => Math.min(Math.floor(tokens), 999_999_999)),
-    ),
-    hasMessages: Array.isArray(messages),
-    hasTurn: roles.some((role) => ["assistant", "tool", "function"].includes(text(role))),
-  };
-}
-
-/** What the scan's facts say, their spans read back by `JSON.parse`. */
-function meaningOfFacts(source: Uint8Array, facts: Uint32Array): Meaning {
-  const raw = (place: number) => Buffer.from(source.subarray(facts[place]!, facts[place + 1]!)).toString("utf8");
-  const value = (place: number): unknown => (facts[place + 1] === 0 ? undefined : JSON.parse(raw(place)));
-  const content = (place: number): string => (facts[place] === facts[place + 1] ? "" : JSON.parse(`"${raw(place)}"`));
-  return {
-    model: content(FACT.modelStart),
-    cacheKey: content(FACT.cacheKeyStart),
-    conversation: content(FACT.conversationStart),
-    session: content(FACT.sessionStart),
-    prompt: value(FACT.promptStart),
-    input: value(FACT.inputStart),
-    user: value(FACT.userStart),
-    pieces: Array.from({ length: facts[FACT.pieceCount]! }, (_, i) => value(FACT.pieces + 2 * i)),
-    stream: facts[FACT.stream] === 1,
-    store: facts[FACT.store] === 1,
-    uses: facts[FACT.uses]!,
-    maxTokens: facts[FACT.maxTokens]!,
-    hasMessages: facts[FACT.hasMessages] === 1,
-    hasTurn: facts[FACT.hasTurn] === 1,
-  };
-}
 
 function parse(bytes: Uint8Array): unknown {
   try {
@@ -132,10 +22,10 @@ function scanText(body: string): boolean {
 }
 
 describe("scan", () => {
-  it("agrees with JSON.parse on 100,000 bodies, plain, odd and broken", () => {
+  it("agrees with JSON.parse on 20,000 bodies, plain, odd and broken", () => {
     const random = seededRandom(20260101);
     const seen = { plain: 0, unusual: 0, refused: 0, tooDeep: 0 };
-    for (let round = 0; round < 100_000; round++) {
+    for (let round = 0; round < 20_000; round++) {
       const { bytes, plain } = randomBody(random);
       const value = parse(bytes);
       const scanned = scan(bytes, facts);
@@ -162,10 +52,10 @@ describe("scan", () => {
         fail(`${JSON.stringify(found)} instead of ${JSON.stringify(expected)}`);
     }
     // So that the test can't pass by never meeting one of them.
-    expect(seen.plain).toBeGreaterThan(30_000);
-    expect(seen.unusual).toBeGreaterThan(10_000);
-    expect(seen.refused).toBeGreaterThan(10_000);
-    expect(seen.tooDeep).toBeGreaterThan(100);
+    expect(seen.plain).toBeGreaterThan(5_000);
+    expect(seen.unusual).toBeGreaterThan(2_000);
+    expect(seen.refused).toBeGreaterThan(2_000);
+    expect(seen.tooDeep).toBeGreaterThan(20);
   }, 120_000);
 
   it.each([

@@ -15,8 +15,17 @@ import {
   UNUSUAL,
 } from "./json-bytes.ts";
 import { NEED } from "./router.ts";
-import { readFormatType, readPartType, readRaw, readRole, readText, readTokens } from "./scan-leaves.ts";
-import { KIND, type Kind, LIST, MEMBER, type Member, memberOf, ROLE } from "./scan-names.ts";
+import {
+  readCount,
+  readFormatType,
+  readItemType,
+  readPartType,
+  readRaw,
+  readRole,
+  readText,
+  readThinkingType,
+} from "./scan-leaves.ts";
+import { KIND, type Kind, LIST, type List, MEMBER, type Member, memberOf, ROLE } from "./scan-names.ts";
 
 /**
  * Reads what routing needs from the bytes of a JSON object, without building values. It walks every top-level name: JSON
@@ -74,6 +83,8 @@ function readMember(member: Member, body: Uint8Array, start: number, facts: Uint
       return readText(FACT.modelStart, body, start, facts, canonical);
     case MEMBER.promptCacheKey:
       return readText(FACT.cacheKeyStart, body, start, facts, canonical);
+    case MEMBER.previousResponseId:
+      return readText(FACT.previousStart, body, start, facts, canonical);
     case MEMBER.sessionId:
       return readText(FACT.sessionStart, body, start, facts, canonical);
     case MEMBER.conversationId:
@@ -90,6 +101,9 @@ function readMember(member: Member, body: Uint8Array, start: number, facts: Uint
     case MEMBER.store:
       if (first === TRUE) facts[FACT.store] = 1;
       break;
+    case MEMBER.background:
+      if (first === TRUE) facts[FACT.background] = 1;
+      break;
     case MEMBER.tools:
     case MEMBER.functions:
       if (first === OPEN_BRACKET && body[skipSpace(body, start + 1)] !== CLOSE_BRACKET) facts[FACT.uses]! |= NEED.tools;
@@ -97,6 +111,14 @@ function readMember(member: Member, body: Uint8Array, start: number, facts: Uint
     case MEMBER.reasoning:
     case MEMBER.reasoningEffort:
       if (first !== NULL) facts[FACT.uses]! |= USE.reasoning;
+      break;
+    case MEMBER.thinking:
+      if (first === OPEN_BRACE) return readObject(KIND.thinking, body, start, facts, canonical);
+      break;
+    case MEMBER.thinkingType:
+      return readThinkingType(body, start, facts, canonical);
+    case MEMBER.structuredOutputs:
+      if (first !== NULL) facts[FACT.uses]! |= NEED.jsonSchema;
       break;
     case MEMBER.guided:
       // Of names with this beginning there may be many, and one may stand twice: the last counts. Without nulls the order
@@ -107,11 +129,15 @@ function readMember(member: Member, body: Uint8Array, start: number, facts: Uint
     case MEMBER.maxTokens:
     case MEMBER.maxCompletionTokens:
     case MEMBER.maxOutputTokens:
-      return readTokens(body, start, facts, canonical);
+      return readCount(FACT.maxTokens, body, start, facts, canonical);
+    case MEMBER.choices:
+      return readCount(FACT.choices, body, start, facts, canonical);
     case MEMBER.text:
+    case MEMBER.outputConfig:
       if (first === OPEN_BRACE) return readObject(KIND.text, body, start, facts, canonical);
       break;
     case MEMBER.responseFormat:
+    case MEMBER.outputFormat:
     case MEMBER.textFormat:
       if (first === OPEN_BRACE) return readObject(KIND.format, body, start, facts, canonical);
       break;
@@ -124,11 +150,27 @@ function readMember(member: Member, body: Uint8Array, start: number, facts: Uint
     case MEMBER.prompt:
       facts[FACT.promptIsList] = first === OPEN_BRACKET ? 1 : 0;
       return readRaw(FACT.promptStart, body, start, facts);
-    case MEMBER.input:
-      facts[FACT.inputIsList] = first === OPEN_BRACKET ? 1 : 0;
-      return readRaw(FACT.inputStart, body, start, facts);
+    case MEMBER.input: {
+      if (first !== OPEN_BRACKET) return readRaw(FACT.inputStart, body, start, facts);
+      facts[FACT.inputIsList] = 1;
+      const after = readList(LIST.items, body, start, facts, canonical);
+      facts[FACT.inputStart] = start;
+      facts[FACT.inputEnd] = Math.max(after, 0);
+      return after;
+    }
+    case MEMBER.query:
+    case MEMBER.queries:
+    case MEMBER.text1:
+      return readRaw(FACT.queryStart, body, start, facts);
+    case MEMBER.tokens:
+      return readRaw(FACT.tokensStart, body, start, facts);
+    case MEMBER.system:
+    case MEMBER.instructions:
+      return readRaw(FACT.systemStart, body, start, facts);
     case MEMBER.role:
       return readRole(body, start, facts, canonical);
+    case MEMBER.itemType:
+      return readItemType(body, start, facts, canonical);
     case MEMBER.content: {
       const after =
         first === OPEN_BRACKET ? readList(LIST.parts, body, start, facts, canonical) : skipValue(body, start);
@@ -136,20 +178,22 @@ function readMember(member: Member, body: Uint8Array, start: number, facts: Uint
       facts[FACT.contentEnd] = Math.max(after, 0);
       return after;
     }
+    case MEMBER.output:
+      if (first === OPEN_BRACKET) return readList(LIST.parts, body, start, facts, canonical);
+      break;
     case MEMBER.partType:
-      return readPartType(body, start, facts, canonical);
+      return readPartType(FACT.partNeed, body, start, facts, canonical);
+    case MEMBER.partContent:
+      if (first === OPEN_BRACKET) return readList(LIST.innerParts, body, start, facts, canonical);
+      break;
+    case MEMBER.innerType:
+      return readPartType(FACT.innerNeed, body, start, facts, canonical);
   }
   return skipValue(body, start);
 }
 
-/** The elements of `messages` or of a message's `content`. */
-function readList(
-  list: typeof LIST.messages | typeof LIST.parts,
-  body: Uint8Array,
-  start: number,
-  facts: Uint32Array,
-  canonical: boolean,
-): number {
+/** The elements of `messages`, of a responses' `input`, of a message's `content`, or of a part's. */
+function readList(list: List, body: Uint8Array, start: number, facts: Uint32Array, canonical: boolean): number {
   let at = skipSpace(body, start + 1);
   if (at < body.length && body[at] === CLOSE_BRACKET) return at + 1;
   for (;;) {
@@ -158,18 +202,21 @@ function readList(
     if (body[at] !== OPEN_BRACE) {
       at = skipValue(body, at);
       if (at < 0) return UNUSUAL;
-    } else if (list === LIST.messages) {
+    } else if (list === LIST.messages || list === LIST.items) {
       facts[FACT.role] = ROLE.other;
+      facts[FACT.isCall] = 0;
       facts[FACT.contentStart] = 0;
       facts[FACT.contentEnd] = 0;
-      at = readObject(KIND.message, body, at, facts, canonical);
+      at = readObject(list === LIST.items ? KIND.item : KIND.message, body, at, facts, canonical);
       if (at < 0) return UNUSUAL;
       endMessage(facts);
     } else {
-      facts[FACT.partNeed] = 0;
-      at = readObject(KIND.part, body, at, facts, canonical);
+      const isInner = list === LIST.innerParts;
+      const place = isInner ? FACT.innerNeed : FACT.partNeed;
+      facts[place] = 0;
+      at = readObject(isInner ? KIND.innerPart : KIND.part, body, at, facts, canonical);
       if (at < 0) return UNUSUAL;
-      const need = facts[FACT.partNeed]!;
+      const need = facts[place]!;
       if (need !== 0) {
         facts[FACT.uses]! |= need;
         facts[FACT.mediaBytes]! += at - elementStart;
@@ -189,7 +236,7 @@ function readList(
  */
 function endMessage(facts: Uint32Array): void {
   const role = facts[FACT.role]!;
-  if (role === ROLE.turn) {
+  if (role === ROLE.turn || facts[FACT.isCall] === 1) {
     facts[FACT.hasTurn] = 1;
     return;
   }

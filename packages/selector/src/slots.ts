@@ -66,6 +66,16 @@ export class SlotRegistry {
     this.#cells.release(row);
   }
 
+  /** Requests in flight at an engine, of all cells. */
+  inFlightAt(id: string): number {
+    const slot = this.slotOf(id);
+    if (slot === null) return 0;
+    const { engines, inFlight } = this.state;
+    let sum = 0;
+    for (let at = slot; at < inFlight.length; at += engines.length) sum += Atomics.load(inFlight, at);
+    return sum;
+  }
+
   /** The engine that has this slot, held or not yet given away; null for a slot never used. */
   engineAt(slot: number): string | null {
     return this.#engines.nameAt(slot);

@@ -2,10 +2,10 @@
  * A routing table as four typed arrays, which native code copies once at load. Places in `words` are absolute unless said
  * otherwise. `native/crates/core/src/table.rs` has the same numbers.
  *
- *     words    header (`HEADER`), then rows: cells, candidates, classes, models, in any order
+ *     words    header (`HEADER`), then rows: cells, candidates, classes, models, names, in any order
  *     numbers  two per candidate: weight, part
  *     ring     slot owners of all cells, each an index into its cell's candidates
- *     names    UTF-8 of the models' names, as JSON writes them
+ *     names    UTF-8 of the models' names and aliases, as JSON writes them
  */
 export interface Columns {
   readonly words: Uint32Array;
@@ -21,18 +21,28 @@ export const HEADER = {
   classes: 2,
   /** Place of the first class row; they follow each other. */
   classAt: 3,
+  /** The models' own names, in their order, then the aliases. */
+  names: 4,
+  /** Place of the first name row; they follow each other. */
+  nameAt: 5,
 } as const;
-export const HEADER_WORDS = 4;
+export const HEADER_WORDS = 6;
 
 export const MODEL = {
-  /** Span in `names`. */
-  nameStart: 0,
-  nameEnd: 1,
   /** Place and count of the indices of its classes, in file order. */
-  classListAt: 2,
-  classListCount: 3,
+  classListAt: 0,
+  classListCount: 1,
 } as const;
-export const MODEL_WORDS = 4;
+export const MODEL_WORDS = 2;
+
+export const NAME = {
+  /** Span in `names`. */
+  start: 0,
+  end: 1,
+  /** Index of the model that it names. */
+  model: 2,
+} as const;
+export const NAME_WORDS = 3;
 
 export const CLASS = {
   model: 0,
@@ -111,9 +121,9 @@ export interface ClassRow {
   readonly cell: number;
 }
 
-export interface ModelRow {
+export interface NameRow {
   readonly name: Uint8Array;
-  readonly classes: readonly number[];
+  readonly model: number;
 }
 
 /** Appends rows to the columns. */
@@ -157,14 +167,22 @@ export class ColumnWriter {
       this.#words.push(model, uses, lists[i]!, residencies.length, cell);
   }
 
-  models(rows: readonly ModelRow[]): void {
-    const lists = rows.map(({ classes }) => this.#list(classes));
+  /** @param rows the indices of each model's classes */
+  models(rows: readonly (readonly number[])[]): void {
+    const lists = rows.map((classes) => this.#list(classes));
     this.#words[HEADER.models] = rows.length;
     this.#words[HEADER.modelAt] = this.#words.length;
-    for (const [i, { name, classes }] of rows.entries()) {
+    for (const [i, classes] of rows.entries()) this.#words.push(lists[i]!, classes.length);
+  }
+
+  /** @param rows the models' own names, in their order, then aliases */
+  names(rows: readonly NameRow[]): void {
+    this.#words[HEADER.names] = rows.length;
+    this.#words[HEADER.nameAt] = this.#words.length;
+    for (const { name, model } of rows) {
       const start = this.#names.length;
       for (const byte of name) this.#names.push(byte);
-      this.#words.push(start, this.#names.length, lists[i]!, classes.length);
+      this.#words.push(start, this.#names.length, model);
     }
   }
 

@@ -72,13 +72,14 @@ function compile(snapshot: ClusterSnapshot, held: Holdings): RoutingTable {
       cell: cellAt.get(name) ?? NO_CELL,
     })),
   );
-  writer.models(
-    models.map((name) => ({
-      // As JSON writes it: a body's name is compared as it was sent.
-      name: new TextEncoder().encode(JSON.stringify(name).slice(1, -1)),
-      classes: classEntries.flatMap(([, { model }], index) => (model === name ? [index] : [])),
-    })),
+  writer.models(models.map((name) => classEntries.flatMap(([, { model }], index) => (model === name ? [index] : []))));
+  const aliases = Object.entries(snapshot.aliases ?? {}).filter(
+    ([alias, model]) => models.includes(model) && !models.includes(alias),
   );
+  writer.names([
+    ...models.map((name, model) => ({ name: asInJson(name), model })),
+    ...aliases.map(([alias, model]) => ({ name: asInJson(alias), model: models.indexOf(model) })),
+  ]);
   return {
     version: snapshot.version,
     epoch: snapshot.epoch,
@@ -92,6 +93,11 @@ function compile(snapshot: ClusterSnapshot, held: Holdings): RoutingTable {
     classWord: (name) => 1 + classes.indexOf(name),
     release: () => held.release(),
   };
+}
+
+/** A body's name is compared as it was sent, without its quotes. */
+function asInJson(name: string): Uint8Array {
+  return new TextEncoder().encode(JSON.stringify(name).slice(1, -1));
 }
 
 function writeCell(

@@ -19,6 +19,7 @@ import {
 import { scan } from "./scan.ts";
 import type { RoutingTable } from "./table.ts";
 import { canonicalBody } from "./unusual.ts";
+import { writeUnusualSpans } from "./unusual-spans.ts";
 
 /** The router in TypeScript: the native one's twin, its oracle, and what decides bodies that the native one finds unusual. */
 export class TsRouter implements Router {
@@ -37,26 +38,22 @@ export class TsRouter implements Router {
     // Every call counts, with a key or without, so that twins that see the same calls count alike.
     this.#count = (this.#count + 1) >>> 0;
     if (!scan(body, this.#facts)) return this.routeUnusual(head, body, out, this.#count);
-    out[OUT.modelStart] = this.#facts[FACT.modelStart]!;
-    out[OUT.modelEnd] = this.#facts[FACT.modelEnd]!;
+    writeSpans(this.#facts, out);
+    out[OUT.unusual] = 0;
     return this.#decide(head, body, body.length, out, this.#count);
   }
 
   /** `route` of a body that the scan left to `JSON.parse`; it does allocate. @param count of the call */
   routeUnusual(head: HeadFacts, body: Uint8Array, out: Uint32Array, count: number): RouteStatus {
-    out[OUT.modelStart] = 0;
-    out[OUT.modelEnd] = 0;
+    out[OUT.unusual] = 1;
     const canonical = canonicalBody(body);
-    if (typeof canonical === "number") {
+    if (typeof canonical === "number" || !scan(canonical, this.#facts, true)) {
       this.#facts.fill(0);
+      writeSpans(this.#facts, out);
       this.#clear(out);
-      return canonical;
+      return typeof canonical === "number" ? canonical : ROUTE_STATUS.tooUnusual;
     }
-    if (!scan(canonical, this.#facts, true)) {
-      this.#facts.fill(0);
-      this.#clear(out);
-      return ROUTE_STATUS.tooUnusual;
-    }
+    writeUnusualSpans(body, out);
     return this.#decide(head, canonical, body.length, out, count);
   }
 
@@ -65,19 +62,19 @@ export class TsRouter implements Router {
     this.#clear(out);
     out[OUT.stream] = facts[FACT.stream]!;
     out[OUT.store] = facts[FACT.store]!;
+    out[OUT.background] = facts[FACT.background]!;
+    out[OUT.choices] = Math.max(facts[FACT.choices]!, 1);
     out[OUT.needs] = facts[FACT.uses]! & NEEDS_ALL;
     const path = head.words[HEAD.path]!;
-    out[OUT.first] = path === PATH.chat && facts[FACT.hasMessages] === 1 && facts[FACT.hasTurn] === 0 ? 1 : 0;
-    // Each of many prompts in one body has the context to itself, so their sum says nothing.
-    const isList = path !== PATH.chat && facts[path === PATH.embeddings ? FACT.inputIsList : FACT.promptIsList] === 1;
-    const textBytes = isList ? 0 : Math.max(bytes - facts[FACT.mediaBytes]!, 0);
+    out[OUT.first] = isFirst(path, facts) ? 1 : 0;
+    const textBytes = isOneText(path, facts) ? Math.max(bytes - facts[FACT.mediaBytes]!, 0) : 0;
     out[OUT.contextTokens] = Math.floor(textBytes / 4) + facts[FACT.maxTokens]!;
     writeKey(head, source, facts, count, out);
     const status = classify(this.#table.columns, head, source, facts, out);
     return status === ROUTE_STATUS.ok ? this.#picker.pick(head, out) : status;
   }
 
-  /** All but the model's span. */
+  /** All but the spans. */
   #clear(out: Uint32Array): void {
     out[OUT.engine] = NO_ENGINE;
     out[OUT.requestClass] = NO_CLASS;
@@ -94,7 +91,42 @@ export class TsRouter implements Router {
     out[OUT.needs] = 0;
     out[OUT.contextTokens] = 0;
     out[OUT.store] = 0;
+    out[OUT.background] = 0;
+    out[OUT.choices] = 0;
+    out[OUT.model] = NO_CLASS;
+    out[OUT.aliased] = 0;
   }
+}
+
+/** Whether a body shows itself to be a conversation's first request. */
+function isFirst(path: number, facts: Uint32Array): boolean {
+  if (facts[FACT.hasTurn] === 1) return false;
+  if (path === PATH.chat || path === PATH.messages) return facts[FACT.hasMessages] === 1;
+  // What the engine keeps of a conversation, the body doesn't show.
+  return (
+    path === PATH.responses &&
+    facts[FACT.previousStart] === facts[FACT.previousEnd] &&
+    facts[FACT.conversationStart] === facts[FACT.conversationEnd]
+  );
+}
+
+/**
+ * Whether the body's bytes are one context. Each of many prompts in one body has the context to itself, so their sum says
+ * nothing; and tokens that are only counted need none.
+ */
+function isOneText(path: number, facts: Uint32Array): boolean {
+  if (path === PATH.completions) return facts[FACT.promptIsList] === 0;
+  if (path === PATH.embeddings) return facts[FACT.inputIsList] === 0;
+  return path === PATH.chat || path === PATH.messages || path === PATH.responses;
+}
+
+function writeSpans(facts: Uint32Array, out: Uint32Array): void {
+  out[OUT.modelStart] = facts[FACT.modelStart]!;
+  out[OUT.modelEnd] = facts[FACT.modelEnd]!;
+  out[OUT.previousStart] = facts[FACT.previousStart]!;
+  out[OUT.previousEnd] = facts[FACT.previousEnd]!;
+  out[OUT.conversationStart] = facts[FACT.conversationStart]!;
+  out[OUT.conversationEnd] = facts[FACT.conversationEnd]!;
 }
 
 const NO_KEY = KEY_SOURCES.indexOf("none");

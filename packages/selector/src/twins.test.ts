@@ -4,7 +4,7 @@ import { describe, expect, it } from "vitest";
 import { randomBody } from "./body.fixture.ts";
 import { createRouterFactory } from "./create-router.ts";
 import { CHAT_BODY, Driver, nativeMissing } from "./driver.fixture.ts";
-import { HEAD, OUT_WORDS, STATE, STATE_HEALTHY, TRIED_MAX } from "./router.ts";
+import { HEAD, OUT_WORDS, PATH, STATE, STATE_HEALTHY, TRIED_MAX } from "./router.ts";
 import { SlotRegistry } from "./slots.ts";
 import { makeSnapshot } from "./snapshot.fixture.ts";
 
@@ -104,8 +104,9 @@ describe.skipIf(nativeMissing !== null)(title, () => {
     for (let round = 0; round < 100_000; round++) {
       if (round % 100 === 0) shake(random, pair);
       const words = ts.head.words;
-      words[HEAD.path] = Math.floor(random() * 3);
+      words[HEAD.path] = Math.floor(random() * Object.keys(PATH).length);
       words[HEAD.sessionKeyBytes] = random() < 0.1 ? Math.floor(random() * 64) : 0;
+      words[HEAD.followed] = random() < 0.1 ? Math.floor(random() * 8) : 0;
       words[HEAD.residency] = random() < 0.1 ? Math.floor(random() * 4) : 0;
       words[HEAD.classNamed] = random() < 0.1 ? Math.floor(random() * 6) : 0;
       native.head.words.set(words);

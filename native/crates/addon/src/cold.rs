@@ -9,7 +9,7 @@ use crate::raw::{RouteFunction, SharedWords};
 use crate::tables;
 
 /// Rises when a name, an argument or a meaning of this binding changes; the loader refuses any other.
-const ABI: u32 = 3;
+const ABI: u32 = 4;
 
 /// The macro takes a mutable slice only behind a name of its own.
 pub type OutF64<'a> = &'a mut [f64];

@@ -5,31 +5,50 @@ use crate::scan::Facts;
 use crate::seam::{Status, head, path};
 use crate::table::{Class, Table};
 
-/// Index of the class, and how the classing ended: the one that a trusted header names if it is of the body's model, else
-/// the model's first in file order all of whose capabilities the request uses and whose residency agrees. A request that
-/// names no residency agrees with every class.
-pub fn classify(table: &Table, head_words: &[u32; head::WORDS], body: &[u8], facts: &Facts) -> (Option<usize>, Status) {
+/// What a request was found to be of.
+#[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
+pub struct Classed {
+    pub model: Option<usize>,
+    /// The body names the model by an alias.
+    pub is_aliased: bool,
+    pub class: Option<usize>,
+}
+
+/// The model of the name or alias that the body has, or the only one there is; and the class: the one that a trusted
+/// header names if it is of that model, else the model's first in file order all of whose capabilities the request uses
+/// and whose residency agrees. A request that names no residency agrees with every class.
+pub fn classify(table: &Table, head_words: &[u32; head::WORDS], body: &[u8], facts: &Facts) -> (Classed, Status) {
+    let mut found = Classed::default();
     let model = if facts.model.is_empty() {
         if table.models.len() != 1 {
-            return (None, Status::ModelRequired);
+            return (found, Status::ModelRequired);
         }
         0
     } else {
-        let name = &body[facts.model.start..facts.model.end];
-        match table.models.iter().position(|model| *model.name == *name) {
-            Some(model) => model,
-            None => return (None, Status::ModelNotFound),
-        }
+        let text = &body[facts.model.start..facts.model.end];
+        let Some(name) = table.names.iter().position(|name| *name.text == *text) else {
+            return (found, Status::ModelNotFound);
+        };
+        found.is_aliased = name >= table.models.len();
+        table.names[name].model
     };
-    let found = named_class(table, head_words, model).or_else(|| {
-        let embeds = if head_words[head::PATH] == path::EMBEDDINGS { uses::EMBEDDINGS } else { 0 };
-        let used = facts.uses | embeds;
+    found.model = Some(model);
+    found.class = named_class(table, head_words, model).or_else(|| {
+        let used = facts.uses | uses_of_path(head_words[head::PATH]);
         let fits = |class: &Class| class.uses & !used == 0 && agrees(class, head_words[head::RESIDENCY]);
         table.models[model].classes.iter().copied().find(|&class| fits(&table.classes[class]))
     });
-    match found {
+    match found.class {
         Some(class) if table.classes[class].cell.is_some() => (found, Status::Ok),
         _ => (found, Status::NoEligibleEngine),
+    }
+}
+
+fn uses_of_path(path: u32) -> u32 {
+    match path {
+        path::EMBEDDINGS => uses::EMBEDDINGS,
+        path::RERANK | path::SCORE => uses::RERANK,
+        _ => 0,
     }
 }
 

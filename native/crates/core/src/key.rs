@@ -7,7 +7,7 @@ use crate::xxh32::xxh32;
 
 /// Bytes of a chat's system part, and again of its first user message, that are its key.
 const CHAT_KEY_BYTES: usize = 4096;
-/// Bytes of a raw prompt or an embedding's input that are its key.
+/// Bytes of a raw prompt, an embedding's input, a query or tokens that are its key.
 const PROMPT_KEY_BYTES: usize = 1024;
 
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
@@ -18,12 +18,13 @@ pub struct Key {
     pub hash2: u32,
 }
 
-/// First found: session header, `prompt_cache_key`, `conversation`, `metadata.session_id`, the prompt. A tenant's hash is
-/// the seed, so that one key of two tenants is two.
+/// First found: session header, `prompt_cache_key`, `previous_response_id` where the engine that has it is known,
+/// `conversation`, `metadata.session_id`, the prompt. A tenant's hash is the seed, so that one key of two tenants is two.
 ///
-/// The key of a chat is the raw content of the system and developer messages that stand before the first user message,
-/// and of that one: it stays as turns are appended, and conversations that share a system prompt, however long, spread.
-/// The pieces are hashed in a chain, each hash the seed of the next, so that nothing is copied.
+/// The prompt of a conversation is the raw value of `system` or `instructions`, then the raw content of the system and
+/// developer messages that stand before the first user message, and of that one: it stays as turns are appended, and
+/// conversations that share a system prompt, however long, spread. The pieces are hashed in a chain, each hash the seed
+/// of the next, so that nothing is copied.
 ///
 /// `count` differs from call to call; it spreads requests without a key.
 pub fn find_key(head_words: &[u32; head::WORDS], head_bytes: &[u8], body: &[u8], facts: &Facts, count: u32) -> Key {
@@ -33,8 +34,10 @@ pub fn find_key(head_words: &[u32; head::WORDS], head_bytes: &[u8], body: &[u8],
     if !header.is_empty() {
         return start.then(header).key(KeySource::Header);
     }
+    let previous = if head_words[head::FOLLOWED] > 0 { facts.previous } else { Span::default() };
     for (span, source) in [
         (facts.cache_key, KeySource::PromptCacheKey),
+        (previous, KeySource::PreviousResponseId),
         (facts.conversation, KeySource::Conversation),
         (facts.session, KeySource::SessionId),
     ] {
@@ -42,11 +45,15 @@ pub fn find_key(head_words: &[u32; head::WORDS], head_bytes: &[u8], body: &[u8],
             return start.then(&body[span.start..span.end]).key(source);
         }
     }
-    let prompt = match head_words[head::PATH] {
-        path::CHAT => chat_chain(start, body, facts),
-        path::EMBEDDINGS => raw_chain(start, body, facts.input),
-        _ => raw_chain(start, body, facts.prompt),
+    let path = head_words[head::PATH];
+    let raw = match path {
+        path::COMPLETIONS | path::TOKENIZE => facts.prompt,
+        path::EMBEDDINGS => facts.input,
+        path::RERANK | path::SCORE => facts.query,
+        path::DETOKENIZE => facts.tokens,
+        _ => Span::default(),
     };
+    let prompt = raw_chain(start, body, raw).or_else(|| conversation_chain(start, path, body, facts));
     match prompt {
         Some(chain) => chain.key(KeySource::Prompt),
         None => Key {
@@ -78,22 +85,25 @@ fn raw_chain(start: Chain, body: &[u8], span: Span) -> Option<Chain> {
     (end > span.start).then(|| start.then(&body[span.start..end]))
 }
 
-/// `None` where there is no message to make a key of.
-fn chat_chain(start: Chain, body: &[u8], facts: &Facts) -> Option<Chain> {
+/// `None` where there is nothing to make a key of.
+fn conversation_chain(start: Chain, path: u32, body: &[u8], facts: &Facts) -> Option<Chain> {
     let mut chain = start;
     let mut left = CHAT_KEY_BYTES;
-    for span in &facts.pieces[..facts.piece_count] {
-        if left == 0 {
-            break;
-        }
+    let has_system = matches!(path, path::MESSAGES | path::COUNT_TOKENS | path::RESPONSES);
+    let system = if has_system { facts.system } else { Span::default() };
+    for span in std::iter::once(&system).chain(&facts.pieces[..facts.piece_count]) {
         let end = span.end.min(span.start + left);
-        chain = chain.then(&body[span.start..end]);
-        left -= end - span.start;
+        if end > span.start {
+            chain = chain.then(&body[span.start..end]);
+            left -= end - span.start;
+        }
     }
-    let end = facts.user.end.min(facts.user.start + CHAT_KEY_BYTES);
-    if end > facts.user.start {
-        chain = chain.then(&body[facts.user.start..end]);
-    } else if facts.piece_count == 0 {
+    // A responses' input that is one text is the user's; a list that has no message of theirs is told by its beginning.
+    let last = if path == path::RESPONSES && facts.user.is_empty() { facts.input } else { facts.user };
+    let end = last.end.min(last.start + CHAT_KEY_BYTES);
+    if end > last.start {
+        chain = chain.then(&body[last.start..end]);
+    } else if left == CHAT_KEY_BYTES {
         return None;
     }
     Some(chain)

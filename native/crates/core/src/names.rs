@@ -16,14 +16,20 @@ pub mod uses {
 pub enum Kind {
     Body,
     Message,
+    /// Of a list of `input`.
+    Item,
     Part,
+    /// Within a part.
+    InnerPart,
     Format,
     Text,
     Metadata,
     Conversation,
+    Thinking,
 }
 
-/// Wanted names. Fewer than 32, since those of one object that were seen are bits of a word.
+/// Wanted names. Those of one object that were seen are bits of a word, the number's low five bits naming the bit: a
+/// body's own are 1 to 31, and those of no other kind of object are 32 apart.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub enum Member {
     Other,
@@ -46,21 +52,39 @@ pub enum Member {
     Store,
     Reasoning,
     ReasoningEffort,
-    /// Any `guided_*`.
+    Background,
+    PreviousResponseId,
+    Choices,
+    System,
+    Instructions,
+    Thinking,
+    OutputFormat,
+    OutputConfig,
+    StructuredOutputs,
+    Query,
+    Queries,
+    Text1,
+    Tokens,
+    /// Any `guided_*`, of which there may be many.
     Guided,
     Role,
     Content,
+    Output,
+    ItemType,
     PartType,
+    PartContent,
+    InnerType,
     FormatType,
     TextFormat,
     SessionId,
     ConversationId,
+    ThinkingType,
 }
 
 impl Member {
     /// Its bit among the names of one object; 0 for those of which many may stand.
     pub fn once(self) -> u32 {
-        if matches!(self, Self::Other | Self::Guided) { 0 } else { 1 << self as u32 }
+        if matches!(self, Self::Other | Self::Guided) { 0 } else { 1 << (self as u32 & 31) }
     }
 }
 
@@ -86,6 +110,19 @@ pub fn member_of(kind: Kind, name: &[u8]) -> Member {
             b"store" => Member::Store,
             b"reasoning" => Member::Reasoning,
             b"reasoning_effort" => Member::ReasoningEffort,
+            b"background" => Member::Background,
+            b"previous_response_id" => Member::PreviousResponseId,
+            b"n" => Member::Choices,
+            b"system" => Member::System,
+            b"instructions" => Member::Instructions,
+            b"thinking" => Member::Thinking,
+            b"output_format" => Member::OutputFormat,
+            b"output_config" => Member::OutputConfig,
+            b"structured_outputs" => Member::StructuredOutputs,
+            b"query" => Member::Query,
+            b"queries" => Member::Queries,
+            b"text_1" => Member::Text1,
+            b"tokens" => Member::Tokens,
             _ if name.len() > GUIDED.len() && name.starts_with(GUIDED) => Member::Guided,
             _ => Member::Other,
         },
@@ -94,11 +131,24 @@ pub fn member_of(kind: Kind, name: &[u8]) -> Member {
             b"content" => Member::Content,
             _ => Member::Other,
         },
-        Kind::Part if name == b"type" => Member::PartType,
+        Kind::Item => match name {
+            b"role" => Member::Role,
+            b"content" => Member::Content,
+            b"output" => Member::Output,
+            b"type" => Member::ItemType,
+            _ => Member::Other,
+        },
+        Kind::Part => match name {
+            b"type" => Member::PartType,
+            b"content" => Member::PartContent,
+            _ => Member::Other,
+        },
+        Kind::InnerPart if name == b"type" => Member::InnerType,
         Kind::Format if name == b"type" => Member::FormatType,
         Kind::Text if name == b"format" => Member::TextFormat,
         Kind::Metadata if name == b"session_id" => Member::SessionId,
         Kind::Conversation if name == b"id" => Member::ConversationId,
+        Kind::Thinking if name == b"type" => Member::ThinkingType,
         _ => Member::Other,
     }
 }

@@ -43,15 +43,22 @@ pub fn route(
     };
     *found = nothing_found();
     let needs = facts.uses & (uses::TOOLS | uses::VISION | uses::AUDIO | uses::JSON_SCHEMA);
-    let context_tokens = context_tokens(head_words[head::PATH], body.len(), &facts);
-    let is_first = head_words[head::PATH] == path::CHAT && facts.has_messages && !facts.has_turn;
+    let path = head_words[head::PATH];
+    let text_bytes = if is_one_text(path, &facts) { body.len().saturating_sub(facts.media_bytes) } else { 0 };
+    let context_tokens = ((text_bytes / 4) as u32).wrapping_add(facts.max_tokens);
     // Spans lie within the body, whose length is a u32.
     found[out::MODEL_START] = facts.model.start as u32;
     found[out::MODEL_END] = facts.model.end as u32;
+    found[out::PREVIOUS_START] = facts.previous.start as u32;
+    found[out::PREVIOUS_END] = facts.previous.end as u32;
+    found[out::CONVERSATION_START] = facts.conversation.start as u32;
+    found[out::CONVERSATION_END] = facts.conversation.end as u32;
     found[out::STREAM] = u32::from(facts.stream);
     found[out::STORE] = u32::from(facts.store);
+    found[out::BACKGROUND] = u32::from(facts.background);
+    found[out::CHOICES] = facts.choices.max(1);
     found[out::NEEDS] = needs;
-    found[out::FIRST] = u32::from(is_first);
+    found[out::FIRST] = u32::from(is_first(path, &facts));
     found[out::CONTEXT_TOKENS] = context_tokens;
 
     let key = find_key(head_words, head_bytes, body, &facts, scratch.count);
@@ -59,9 +66,11 @@ pub fn route(
     found[out::KEY_HASH] = key.hash;
     found[out::KEY_HASH_2] = key.hash2;
 
-    let (class, status) = classify(table, head_words, body, &facts);
-    found[out::REQUEST_CLASS] = class.map_or(NONE, |class| class as u32);
-    let Some(cell) = class.and_then(|class| table.classes[class].cell).map(|cell| &table.cells[cell]) else {
+    let (classed, status) = classify(table, head_words, body, &facts);
+    found[out::MODEL] = classed.model.map_or(NONE, |model| model as u32);
+    found[out::ALIASED] = u32::from(classed.is_aliased);
+    found[out::REQUEST_CLASS] = classed.class.map_or(NONE, |class| class as u32);
+    let Some(cell) = classed.class.and_then(|class| table.classes[class].cell).map(|cell| &table.cells[cell]) else {
         return status;
     };
     found[out::CELL] = cell.index;
@@ -78,21 +87,31 @@ pub fn route(
     status
 }
 
-/// Bytes of text ÷ 4, and the most output tokens asked for. Each of many prompts in one body has the context to itself, so
-/// their sum says nothing.
-fn context_tokens(path: u32, bytes: usize, facts: &Facts) -> u32 {
-    let is_list = match path {
-        path::CHAT => false,
-        path::EMBEDDINGS => facts.input_is_list,
-        _ => facts.prompt_is_list,
-    };
-    let text_bytes = if is_list { 0 } else { bytes.saturating_sub(facts.media_bytes) };
-    ((text_bytes / 4) as u32).wrapping_add(facts.max_tokens)
+/// Whether a body shows itself to be a conversation's first request.
+fn is_first(path: u32, facts: &Facts) -> bool {
+    match path {
+        _ if facts.has_turn => false,
+        path::CHAT | path::MESSAGES => facts.has_messages,
+        // What the engine keeps of a conversation, the body doesn't show.
+        path::RESPONSES => facts.previous.is_empty() && facts.conversation.is_empty(),
+        _ => false,
+    }
+}
+
+/// Whether the body's bytes are one context. Each of many prompts in one body has the context to itself, so their sum says
+/// nothing; and tokens that are only counted need none.
+fn is_one_text(path: u32, facts: &Facts) -> bool {
+    match path {
+        path::COMPLETIONS => !facts.prompt_is_list,
+        path::EMBEDDINGS => !facts.input_is_list,
+        path::CHAT | path::MESSAGES | path::RESPONSES => true,
+        _ => false,
+    }
 }
 
 fn nothing_found() -> [u32; out::WORDS] {
     let mut found = [0; out::WORDS];
-    for place in [out::ENGINE, out::REQUEST_CLASS, out::CELL, out::HOME, out::SECOND, out::SLOT] {
+    for place in [out::ENGINE, out::REQUEST_CLASS, out::CELL, out::HOME, out::SECOND, out::SLOT, out::MODEL] {
         found[place] = NONE;
     }
     found

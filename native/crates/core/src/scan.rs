@@ -32,6 +32,8 @@ pub struct Facts {
     pub model: Span,
     /// String content of `prompt_cache_key`.
     pub cache_key: Span,
+    /// String content of `previous_response_id`.
+    pub previous: Span,
     /// String content of `conversation`, or of its `id`.
     pub conversation: Span,
     /// String content of `metadata.session_id`.
@@ -40,6 +42,12 @@ pub struct Facts {
     pub prompt: Span,
     /// The raw value of `input`.
     pub input: Span,
+    /// The raw value of `query`, `queries` or `text_1`.
+    pub query: Span,
+    /// The raw value of `tokens`.
+    pub tokens: Span,
+    /// The raw value of `system` or `instructions`: what a messages or responses body has instead of a first message.
+    pub system: Span,
     /// The raw `content` of the first user message.
     pub user: Span,
     /// The raw contents of the system and developer messages before it, `piece_count` of them.
@@ -47,10 +55,13 @@ pub struct Facts {
     pub piece_count: usize,
     pub stream: bool,
     pub store: bool,
+    pub background: bool,
     /// Bits of `uses`.
     pub uses: u32,
     /// The most output tokens asked for.
     pub max_tokens: u32,
+    /// `n`; 0 where none was asked.
+    pub choices: u32,
     /// Bytes of image and audio parts: they are no text, so they don't count as tokens.
     pub media_bytes: usize,
     /// `messages` is a list.
@@ -65,7 +76,7 @@ pub struct Facts {
 }
 
 pub fn scan(body: &[u8]) -> Option<Facts> {
-    let mut scan = Scan { body, facts: Facts::default(), message: Message::default(), part_need: 0 };
+    let mut scan = Scan { body, facts: Facts::default(), message: Message::default(), part_need: 0, inner_need: 0 };
     let start = skip_space(body, 0);
     if body.get(start) != Some(&b'{') {
         return None;
@@ -81,12 +92,16 @@ struct Scan<'a> {
     message: Message,
     /// Of the content part being read.
     part_need: u32,
+    /// Of the part within that part, as in a tool's result.
+    inner_need: u32,
 }
 
 #[derive(Default)]
 struct Message {
     role: Role,
     content: Span,
+    /// An item that is no message but a call, its result or the like.
+    is_call: bool,
 }
 
 /// Each step takes the place of a value's first byte and gives the place after the value.
@@ -129,6 +144,7 @@ impl Scan<'_> {
         match member {
             Member::Model => return self.text(start, |facts| &mut facts.model),
             Member::PromptCacheKey => return self.text(start, |facts| &mut facts.cache_key),
+            Member::PreviousResponseId => return self.text(start, |facts| &mut facts.previous),
             Member::SessionId => return self.text(start, |facts| &mut facts.session),
             Member::ConversationId => return self.text(start, |facts| &mut facts.conversation),
             Member::Conversation if first == b'{' => return self.object(Kind::Conversation, start),
@@ -136,6 +152,7 @@ impl Scan<'_> {
             Member::Metadata if first == b'{' => return self.object(Kind::Metadata, start),
             Member::Stream => self.facts.stream |= first == b't',
             Member::Store => self.facts.store |= first == b't',
+            Member::Background => self.facts.background |= first == b't',
             Member::Tools | Member::Functions if first == b'[' => {
                 let is_empty = body.get(skip_space(body, start + 1)) == Some(&b']');
                 self.facts.uses |= if is_empty { 0 } else { uses::TOOLS };
@@ -145,9 +162,23 @@ impl Scan<'_> {
             // the order doesn't matter.
             Member::Guided if first == b'n' => return None,
             Member::Guided => self.facts.uses |= uses::JSON_SCHEMA,
-            Member::MaxTokens | Member::MaxCompletionTokens | Member::MaxOutputTokens => return self.tokens(start),
-            Member::Text if first == b'{' => return self.object(Kind::Text, start),
-            Member::ResponseFormat | Member::TextFormat if first == b'{' => return self.object(Kind::Format, start),
+            Member::Thinking if first == b'{' => return self.object(Kind::Thinking, start),
+            Member::ThinkingType => {
+                let (end, name) = self.wanted_string(start)?;
+                if name.is_some_and(|name| name != b"disabled") {
+                    self.facts.uses |= uses::REASONING;
+                }
+                return Some(end);
+            }
+            Member::StructuredOutputs if first != b'n' => self.facts.uses |= uses::JSON_SCHEMA,
+            Member::MaxTokens | Member::MaxCompletionTokens | Member::MaxOutputTokens => {
+                return self.count(start, |facts| &mut facts.max_tokens);
+            }
+            Member::Choices => return self.count(start, |facts| &mut facts.choices),
+            Member::Text | Member::OutputConfig if first == b'{' => return self.object(Kind::Text, start),
+            Member::ResponseFormat | Member::OutputFormat | Member::TextFormat if first == b'{' => {
+                return self.object(Kind::Format, start);
+            }
             Member::FormatType => {
                 let (end, name) = self.wanted_string(start)?;
                 if name.is_some_and(|name| name != b"text") {
@@ -163,14 +194,27 @@ impl Scan<'_> {
                 self.facts.prompt_is_list = first == b'[';
                 return self.raw(start, |facts| &mut facts.prompt);
             }
-            Member::Input => {
-                self.facts.input_is_list = first == b'[';
-                return self.raw(start, |facts| &mut facts.input);
+            Member::Input if first == b'[' => {
+                self.facts.input_is_list = true;
+                let end = self.list(List::Items, start)?;
+                self.facts.input = Span { start, end };
+                return Some(end);
             }
+            Member::Input => return self.raw(start, |facts| &mut facts.input),
+            Member::Query | Member::Queries | Member::Text1 => return self.raw(start, |facts| &mut facts.query),
+            Member::Tokens => return self.raw(start, |facts| &mut facts.tokens),
+            Member::System | Member::Instructions => return self.raw(start, |facts| &mut facts.system),
             Member::Role => {
                 let (end, name) = self.wanted_string(start)?;
                 if let Some(name) = name {
                     self.message.role = role_of(name);
+                }
+                return Some(end);
+            }
+            Member::ItemType => {
+                let (end, name) = self.wanted_string(start)?;
+                if let Some(name) = name {
+                    self.message.is_call = name != b"message";
                 }
                 return Some(end);
             }
@@ -179,10 +223,19 @@ impl Scan<'_> {
                 self.message.content = Span { start, end };
                 return Some(end);
             }
+            Member::Output if first == b'[' => return self.list(List::Parts, start),
+            Member::PartContent if first == b'[' => return self.list(List::InnerParts, start),
             Member::PartType => {
                 let (end, name) = self.wanted_string(start)?;
                 if let Some(name) = name {
                     self.part_need = part_need(name);
+                }
+                return Some(end);
+            }
+            Member::InnerType => {
+                let (end, name) = self.wanted_string(start)?;
+                if let Some(name) = name {
+                    self.inner_need = part_need(name);
                 }
                 return Some(end);
             }
@@ -191,7 +244,7 @@ impl Scan<'_> {
         skip_value(body, start)
     }
 
-    /// The elements of `messages` or of a message's `content`.
+    /// The elements of `messages`, of a responses' `input`, of a message's `content`, or of a part's.
     fn list(&mut self, list: List, start: usize) -> Option<usize> {
         let body = self.body;
         let mut at = skip_space(body, start + 1);
@@ -202,17 +255,23 @@ impl Scan<'_> {
             let element = at;
             if *body.get(at)? != b'{' {
                 at = skip_value(body, at)?;
-            } else if list == List::Messages {
-                self.message = Message::default();
-                at = self.object(Kind::Message, at)?;
-                self.end_message();
             } else {
-                self.part_need = 0;
-                at = self.object(Kind::Part, at)?;
-                if self.part_need != 0 {
-                    self.facts.uses |= self.part_need;
-                    self.facts.media_bytes += at - element;
-                }
+                at = match list {
+                    List::Messages => self.message(Kind::Message, at)?,
+                    List::Items => self.message(Kind::Item, at)?,
+                    List::Parts => {
+                        self.part_need = 0;
+                        let end = self.object(Kind::Part, at)?;
+                        self.end_part(self.part_need, end - element);
+                        end
+                    }
+                    List::InnerParts => {
+                        self.inner_need = 0;
+                        let end = self.object(Kind::InnerPart, at)?;
+                        self.end_part(self.inner_need, end - element);
+                        end
+                    }
+                };
             }
             at = skip_space(body, at);
             match body.get(at)? {
@@ -223,12 +282,27 @@ impl Scan<'_> {
         }
     }
 
+    fn end_part(&mut self, need: u32, bytes: usize) {
+        if need != 0 {
+            self.facts.uses |= need;
+            self.facts.media_bytes += bytes;
+        }
+    }
+
+    fn message(&mut self, kind: Kind, start: usize) -> Option<usize> {
+        self.message = Message::default();
+        let end = self.object(kind, start)?;
+        self.end_message();
+        Some(end)
+    }
+
     /// What a message, now read whole, means for the key. System messages after the first user message are not part of
     /// it: they come with later turns, and the key must not change as turns are appended.
     fn end_message(&mut self) {
-        let Message { role, content } = self.message;
+        let Message { role, content, is_call } = self.message;
         let facts = &mut self.facts;
         match role {
+            _ if is_call => facts.has_turn = true,
             Role::Turn => facts.has_turn = true,
             Role::User if !facts.has_user => {
                 facts.has_user = true;
@@ -269,13 +343,15 @@ impl Scan<'_> {
         Some((text.end, Some(&self.body[start + 1..text.end - 1])))
     }
 
-    /// Up to nine digits, which is more than any engine holds; what else is a number is not plain.
-    fn tokens(&mut self, start: usize) -> Option<usize> {
+    /// A whole number, the largest of those that share `place`. Up to nine digits, which is more than any engine gives;
+    /// what else is a number is not plain.
+    fn count(&mut self, start: usize, place: impl Fn(&mut Facts) -> &mut u32) -> Option<usize> {
         let end = skip_value(self.body, start)?;
         let value = &self.body[start..end];
         if value.len() <= 9 && value.iter().all(u8::is_ascii_digit) {
-            let tokens = value.iter().fold(0, |tokens, digit| tokens * 10 + u32::from(digit - b'0'));
-            self.facts.max_tokens = self.facts.max_tokens.max(tokens);
+            let count = value.iter().fold(0, |count, digit| count * 10 + u32::from(digit - b'0'));
+            let place = place(&mut self.facts);
+            *place = count.max(*place);
         } else if value[0] == b'-' || value[0].is_ascii_digit() {
             return None;
         }
@@ -286,5 +362,7 @@ impl Scan<'_> {
 #[derive(Clone, Copy, PartialEq, Eq)]
 enum List {
     Messages,
+    Items,
     Parts,
+    InnerParts,
 }

@@ -16,7 +16,11 @@ pub mod head {
     pub const RESIDENCY: usize = 4;
     pub const NOW_S: usize = 5;
     pub const TRIED_COUNT: usize = 6;
-    pub const TRIED: usize = 7;
+    /// 1 = first requests go to home or second, whichever has fewer streams for its part.
+    pub const PLACEMENT: usize = 7;
+    /// 1 + the state slot of the engine that holds what `previous_response_id` names; 0 = not known.
+    pub const FOLLOWED: usize = 8;
+    pub const TRIED: usize = 9;
     pub const WORDS: usize = TRIED + super::TRIED_MAX;
 }
 
@@ -39,7 +43,16 @@ pub mod out {
     pub const NEEDS: usize = 14;
     pub const CONTEXT_TOKENS: usize = 15;
     pub const STORE: usize = 16;
-    pub const WORDS: usize = 17;
+    pub const PREVIOUS_START: usize = 17;
+    pub const PREVIOUS_END: usize = 18;
+    pub const CONVERSATION_START: usize = 19;
+    pub const CONVERSATION_END: usize = 20;
+    pub const BACKGROUND: usize = 21;
+    pub const CHOICES: usize = 22;
+    pub const MODEL: usize = 23;
+    pub const ALIASED: usize = 24;
+    pub const UNUSUAL: usize = 25;
+    pub const WORDS: usize = 26;
 }
 
 /// In `out`: no such engine, slot, class or cell.
@@ -49,6 +62,13 @@ pub mod path {
     pub const CHAT: u32 = 0;
     pub const COMPLETIONS: u32 = 1;
     pub const EMBEDDINGS: u32 = 2;
+    pub const RESPONSES: u32 = 3;
+    pub const MESSAGES: u32 = 4;
+    pub const COUNT_TOKENS: u32 = 5;
+    pub const RERANK: u32 = 6;
+    pub const SCORE: u32 = 7;
+    pub const TOKENIZE: u32 = 8;
+    pub const DETOKENIZE: u32 = 9;
 }
 
 /// How a call ended.
@@ -95,6 +115,7 @@ pub enum Reason {
 pub enum KeySource {
     Header = 0,
     PromptCacheKey = 1,
+    PreviousResponseId = 2,
     Conversation = 3,
     SessionId = 4,
     Prompt = 6,

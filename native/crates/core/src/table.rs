@@ -4,19 +4,21 @@
 /// The columns as they come. Places in `words` are absolute unless said otherwise.
 #[derive(Clone, Copy, Debug)]
 pub struct Columns<'a> {
-    /// Header, then rows: cells, candidates, classes, models, in any order.
+    /// Header, then rows: cells, candidates, classes, models, names, in any order.
     pub words: &'a [u32],
     /// Two per candidate: weight, part.
     pub numbers: &'a [f64],
     /// Slot owners of all cells, each an index into its cell's candidates.
     pub ring: &'a [u16],
-    /// UTF-8 of the models' names, as JSON writes them.
+    /// UTF-8 of the models' names and aliases, as JSON writes them.
     pub names: &'a [u8],
 }
 
 #[derive(Debug)]
 pub struct Table {
     pub models: Box<[Model]>,
+    /// The models' own names, in their order, then the aliases.
+    pub names: Box<[Name]>,
     pub classes: Box<[Class]>,
     pub cells: Box<[Cell]>,
     /// Sizes of the shared state that it was checked against.
@@ -26,9 +28,15 @@ pub struct Table {
 }
 
 #[derive(Debug)]
-pub struct Model {
+pub struct Name {
     /// As a JSON body spells it.
-    pub name: Box<[u8]>,
+    pub text: Box<[u8]>,
+    /// Index of the model that it names.
+    pub model: usize,
+}
+
+#[derive(Debug)]
+pub struct Model {
     /// Indices of its classes, in file order.
     pub classes: Box<[usize]>,
 }
@@ -77,8 +85,9 @@ pub struct Candidate {
 /// What is wrong with columns, in one sentence.
 pub type BadTable = String;
 
-const HEADER_WORDS: usize = 4;
-const MODEL_WORDS: usize = 4;
+const HEADER_WORDS: usize = 6;
+const MODEL_WORDS: usize = 2;
+const NAME_WORDS: usize = 3;
 const CLASS_WORDS: usize = 5;
 const CELL_WORDS: usize = 8;
 const CANDIDATE_WORDS: usize = 5;
@@ -89,7 +98,8 @@ impl Table {
     /// Reads and checks the columns; `engine_slots` and `cell_rows` are the sizes of the shared state they point into.
     pub fn read(columns: &Columns, engine_slots: usize, cell_rows: usize) -> Result<Self, BadTable> {
         let reader = Reader { columns, engine_slots, cell_rows };
-        let [model_count, model_at, class_count, class_at] = reader.words::<HEADER_WORDS>(0, "header")?;
+        let header = reader.words::<HEADER_WORDS>(0, "header")?;
+        let [model_count, model_at, class_count, class_at, name_count, name_at] = header;
         let mut cells = Vec::new();
         let mut classes = Vec::new();
         for index in 0..class_count as usize {
@@ -111,18 +121,27 @@ impl Table {
         let mut models = Vec::new();
         for index in 0..model_count as usize {
             let row = reader.words::<MODEL_WORDS>(model_at as usize + index * MODEL_WORDS, "model")?;
-            let [name_start, name_end, list_at, list_count] = row;
-            let name = columns.names.get(name_start as usize..name_end as usize);
-            let name = name.ok_or_else(|| format!("model {index}: name {name_start} .. {name_end} is not there"))?;
+            let [list_at, list_count] = row;
             let list = reader.list(list_at, list_count, "classes of a model")?;
             if let Some(stranger) = list.iter().find(|&&class| class >= class_count) {
                 return Err(format!("model {index} has class {stranger} of {class_count}"));
             }
-            models.push(Model { name: name.into(), classes: list.iter().map(|&class| class as usize).collect() });
+            models.push(Model { classes: list.iter().map(|&class| class as usize).collect() });
+        }
+        let mut names = Vec::new();
+        for index in 0..name_count as usize {
+            let row = reader.words::<NAME_WORDS>(name_at as usize + index * NAME_WORDS, "name")?;
+            let [start, end, model] = row;
+            let text = columns.names.get(start as usize..end as usize);
+            let text = text.ok_or_else(|| format!("name {index}: {start} .. {end} is not there"))?;
+            if model >= model_count {
+                return Err(format!("name {index} is of model {model} of {model_count}"));
+            }
+            names.push(Name { text: text.into(), model: model as usize });
         }
         let bytes = size_of_val(columns.words) + size_of_val(columns.numbers) + size_of_val(columns.ring);
-        let (models, classes, cells) = (models.into(), classes.into(), cells.into());
-        Ok(Self { models, classes, cells, engine_slots, cell_rows, bytes })
+        let (models, names, classes, cells) = (models.into(), names.into(), classes.into(), cells.into());
+        Ok(Self { models, names, classes, cells, engine_slots, cell_rows, bytes })
     }
 
     /// About how much memory it holds.

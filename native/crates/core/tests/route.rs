@@ -34,7 +34,7 @@ impl SharedState for Shared<'_> {
 /// the ring's slots; then the reserves.
 fn columns(weights: &[u16], reserves: &[f64], has_ring: bool) -> (Vec<u32>, Vec<f64>, Vec<u16>) {
     let engines = weights.len() as u32;
-    let mut words = vec![1, 0, 1, 0];
+    let mut words = vec![1, 0, 1, 0, 1, 0];
     let mut numbers = Vec::new();
     let all = weights.iter().map(|&weight| f64::from(weight)).chain(reserves.iter().copied());
     for (slot, weight) in all.enumerate() {
@@ -44,13 +44,15 @@ fn columns(weights: &[u16], reserves: &[f64], has_ring: bool) -> (Vec<u32>, Vec<
     let owned = |(owner, &slots): (usize, &u16)| std::iter::repeat_n(owner as u16, slots.into());
     let ring: Vec<u16> = if has_ring { weights.iter().enumerate().flat_map(owned).collect() } else { Vec::new() };
     let cell = words.len() as u32;
-    words.extend([5, 0, 0, ring.len() as u32, 4, 0, engines, reserves.len() as u32]);
+    words.extend([5, 0, 0, ring.len() as u32, 6, 0, engines, reserves.len() as u32]);
     words[3] = words.len() as u32;
     words.extend([0, 0, 0, 0, cell]);
     let list = words.len() as u32;
     words.push(0);
     words[1] = words.len() as u32;
-    words.extend([0, 1, list, 1]);
+    words.extend([list, 1]);
+    words[5] = words.len() as u32;
+    words.extend([0, 1, 0]);
     (words, numbers, ring)
 }
 
