@@ -7,4 +7,7 @@ export {
   outcomeOfStatus,
 } from "./after-attempt.ts";
 export { type EngineBasis, EngineHealth, type HealthFacts, type ProbeResult, RAMP_MS } from "./health.ts";
+export { createRetryMemory, RetryBudget, type RetryRows, retryRatio } from "./retry-budget.ts";
+export { RetryKeeper, type RetrySettings } from "./retry-keeper.ts";
 export { plannedShed, retryAfterS, SHED_LAPSES_MS } from "./shed.ts";
+export { type CellFlow, cellUtilisations } from "./utilisation.ts";
