@@ -67,7 +67,7 @@ export function headersToEngine(raw: readonly string[], { passthrough, withheld,
  * do, the engine's word on that does not count: two of them make a browser refuse the answer.
  */
 export function headersToClient(raw: readonly string[], added: readonly string[]): string[] {
-  const ownCors = added.includes("access-control-allow-origin");
+  const ownCors = added.includes("access-control-allow-origin") || added.includes("vary");
   const connection = connectionNames(raw);
   const out: string[] = [];
   for (let i = 0; i + 1 < raw.length; i += 2) {

@@ -4,6 +4,7 @@ import { retryAfterS } from "@guidevane/guard";
 import { OUT, ROUTE_STATUS, type RouteStatus } from "@guidevane/selector";
 import { type AnswerManner, type ApiError, sendError } from "./api-error.ts";
 import type { Exchange } from "./exchange.ts";
+import { unknownModel } from "./models.ts";
 
 export const UNREACHABLE: ApiError = {
   status: 502,
@@ -32,8 +33,9 @@ export function unroutable(exchange: Exchange, status: RouteStatus, out: Uint32A
       return { status: 400, code: "model_required", message: "name a model", param: "model" };
     case ROUTE_STATUS.modelNotFound: {
       const model = modelNamed(exchange.text, out);
-      const message = model === null ? "no engine has this model" : `the model ${model} does not exist here`;
-      return { status: 404, code: "model_not_found", message, param: "model" };
+      return model === null
+        ? { status: 404, code: "model_not_found", message: "no engine has this model", param: "model" }
+        : unknownModel(model);
     }
     default: {
       const { className } = exchange.head;
@@ -62,13 +64,14 @@ function ruledOut({ className, routing, head }: Exchange, out: Uint32Array): str
     .join("; ");
 }
 
-const SHOWN_BYTES = 100;
+/** More than any name's that is shown whole. */
+const NAME_BYTES = 400;
 
-/** The model's name as the body has it, quotes included; null where the scan did not find its place. */
+/** The model's name as the body has it; null where the scan did not find its place. */
 function modelNamed(text: Buffer, out: Uint32Array): string | null {
   const [start, end] = [out[OUT.modelStart]!, out[OUT.modelEnd]!];
   if (!(end > start && end <= text.length)) return null;
-  return JSON.stringify(text.toString("utf8", start, Math.min(end, start + SHOWN_BYTES)));
+  return text.toString("utf8", start, Math.min(end, start + NAME_BYTES));
 }
 
 /** How long an unwanted rest of a request is read before its connection is closed. */

@@ -76,7 +76,7 @@ export class RawClient {
     const status = Number(statusLine.split(" ")[1]);
     const statusText = statusLine.split(" ").slice(2).join(" ");
     this.#bytes = this.#bytes.subarray(end + 4);
-    if (status === 100) return { status, statusText, headers, body: Buffer.alloc(0) };
+    if (status < 200 || status === 204 || status === 304) return { status, statusText, headers, body: Buffer.alloc(0) };
     const length = headers.find(([name]) => name.toLowerCase() === "content-length")?.[1];
     const body = length === undefined ? await this.#chunks() : await this.#take(Number(length));
     return { status, statusText, headers, body };
