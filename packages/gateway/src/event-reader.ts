@@ -20,10 +20,10 @@ export class EventReader {
   /** How much of the byte order mark was found; past its end, the stream has begun. */
   #mark = 0;
   #part: number = PART.field;
-  readonly #field = new Uint8Array(FIELD_MAX);
+  readonly #field = Buffer.alloc(FIELD_MAX);
   #fieldLength = 0;
   #kind: number = KIND.other;
-  readonly #name = new Uint8Array(NAME_MAX);
+  readonly #name = Buffer.alloc(NAME_MAX);
   #nameLength = 0;
   #dataLines = 0;
   /** The last byte was a CR that ended a line: an LF now belongs to it. */
@@ -72,6 +72,13 @@ export class EventReader {
     }
   }
 
+  /** The stream is over. An event whose empty line is missing is told all the same: many servers leave out the last one. */
+  end(): void {
+    const isEvent = this.#dataLines > 0;
+    this.#dataLines = 0;
+    if (isEvent) this.#sink.event(this.#takeName());
+  }
+
   /** Whether nothing of a further event was seen, so that one may be written here. */
   get betweenEvents(): boolean {
     return this.#part === PART.field && this.#fieldLength === 0 && this.#dataLines === 0 && this.#nameLength === 0;
@@ -111,10 +118,16 @@ export class EventReader {
     }
     this.#afterCr = byte === CR;
     const isEvent = this.#dataLines > 0;
-    const name = isEvent && this.#nameLength > 0 ? latin1(this.#name, this.#nameLength) : "";
-    this.#nameLength = 0;
+    const name = this.#takeName();
     this.#dataLines = 0;
     if (isEvent) this.#sink.event(name);
+  }
+
+  #takeName(): string {
+    if (this.#nameLength === 0) return "";
+    const name = this.#name.toString("latin1", 0, this.#nameLength);
+    this.#nameLength = 0;
+    return name;
   }
 
   #endLine(byte: number): void {
@@ -135,7 +148,7 @@ export class EventReader {
     const field = this.#field;
     if (this.#fieldLength === 4 && field[0] === 0x64 && field[1] === 0x61 && field[2] === 0x74 && field[3] === 0x61)
       return KIND.data;
-    return this.#fieldLength === 5 && latin1(field, 5) === "event" ? KIND.event : KIND.other;
+    return this.#fieldLength === 5 && field.toString("latin1", 0, 5) === "event" ? KIND.event : KIND.other;
   }
 }
 
@@ -159,10 +172,4 @@ const NAME_MAX = 64;
 function placeOf(bytes: Uint8Array, byte: number, from: number): number {
   const at = bytes.indexOf(byte, from);
   return at < 0 ? bytes.length : at;
-}
-
-function latin1(bytes: Uint8Array, length: number): string {
-  let text = "";
-  for (let at = 0; at < length; at++) text += String.fromCharCode(bytes[at]!);
-  return text;
 }

@@ -1,0 +1,290 @@
+import { AnswerDocuments } from "./answer-document.ts";
+import type { AnswerError } from "./answer-error.ts";
+import { BODY_ROOT, EVENT_ROOT } from "./answer-paths.ts";
+import { EventReader, type EventSink } from "./event-reader.ts";
+import { headerOf } from "./headers.ts";
+
+/** How an answer is read: as events, as one JSON document, or not at all. */
+export type AnswerKind = "events" | "json" | "unread";
+
+/** What was read of one answer. Plain data. */
+export interface AnswerFacts {
+  readonly promptTokens: number | null;
+  readonly completionTokens: number | null;
+  readonly cachedTokens: number | null;
+  /**
+   * Where the tokens are from: `usage` of a whole answer; `partial`: usage of one that broke off; `events`: no usage, and
+   * `completionTokens` counts events with content, which an engine may fill with several tokens.
+   */
+  readonly tokensFrom: "usage" | "partial" | "events" | null;
+  /** The last finish reason, stop reason or status, as the engine wrote it. */
+  readonly finish: string | null;
+  /** Id of an answer of the Responses API. */
+  readonly responseId: string | null;
+  /** When the first event with content was whole, by the clock of `see`. Null for an answer that is no stream. */
+  readonly firstContentMs: number | null;
+  /** Mean time between output tokens, ms: by the tokens of the usage, else by events. */
+  readonly tbotMs: number | null;
+  readonly contentEvents: number;
+  /** Events that are not what they should be: no JSON, or cut off. */
+  readonly malformedEvents: number;
+  readonly error: AnswerError | null;
+  /** Why nothing could be read, such as `content-encoding gzip`; null = it could. */
+  readonly unread: string | null;
+}
+
+/**
+ * Reads beside an answer while it is passed on: usage, finish reasons, error events, terminators, first content. It gets
+ * views of the bytes and keeps none, so it can neither change nor hold up the answer; a fault of its own ends the reading
+ * and nothing else.
+ */
+export class AnswerObserver implements EventSink {
+  readonly #onFailure: (error: unknown) => void;
+  readonly #documents: AnswerDocuments;
+  readonly #reader: EventReader;
+  readonly #choices: number;
+  #kind: AnswerKind;
+  #unread: string | null;
+  #nowMs = 0;
+
+  /** What the data of the event at hand began with. */
+  #data: number = DATA.nothing;
+  #donePlace = 0;
+
+  #events = 0;
+  #failedAt = 0;
+  #error: AnswerError | null = null;
+  #isOver = false;
+  #bodyEnded = false;
+  #contentEvents = 0;
+  #malformedEvents = 0;
+  #firstEventMs: number | null = null;
+  #firstContentMs: number | null = null;
+  #lastContentMs = 0;
+
+  /**
+   * @param headers names and values in turn
+   * @param onFailure told of a fault in the observer itself
+   * @param choices how many the request asked for
+   */
+  constructor(status: number, headers: readonly string[], onFailure: (error: unknown) => void, choices: number = 1) {
+    this.#choices = choices;
+    this.#unread = whyUnread(status, headers);
+    this.#kind = this.#unread !== null ? "unread" : isEventStream(headers) ? "events" : "json";
+    this.#documents = new AnswerDocuments(this.#kind === "events" ? EVENT_ROOT : BODY_ROOT);
+    this.#reader = new EventReader(this);
+    this.#onFailure = onFailure;
+  }
+
+  /** The next piece of the answer. Never throws. */
+  see(chunk: Uint8Array, nowMs: number): void {
+    if (this.#kind === "unread") return;
+    this.#nowMs = nowMs;
+    try {
+      if (this.#kind === "events") this.#reader.push(chunk);
+      else this.#documents.push(chunk, 0, chunk.length);
+    } catch (error) {
+      this.#fail(error);
+    }
+  }
+
+  /** The answer's body is over. Never throws. */
+  end(): void {
+    if (this.#kind === "unread" || this.#bodyEnded) return;
+    this.#bodyEnded = true;
+    try {
+      if (this.#kind === "events") this.#reader.end();
+      else this.#endBody();
+    } catch (error) {
+      this.#fail(error);
+    }
+  }
+
+  /** `unread` where nothing can be said about the answer: then no other getter says anything. */
+  get kind(): AnswerKind {
+    return this.#kind;
+  }
+
+  /** Whole events that are no comment, no ping and not empty. */
+  get events(): number {
+    return this.#events;
+  }
+
+  /** Which event was the first error, counted from 1; 0 = none. */
+  get failedAt(): number {
+    return this.#failedAt;
+  }
+
+  get error(): AnswerError | null {
+    return this.#error;
+  }
+
+  /** Whether an error was among it. Not undone by a `[DONE]`, which vLLM sends after its errors too. */
+  get failed(): boolean {
+    return this.#error !== null;
+  }
+
+  /**
+   * Whether the answer said that it is over: `[DONE]`, `message_stop`, `response.completed`, `-incomplete`, `-failed`; of a
+   * document, its last bracket.
+   */
+  get terminated(): boolean {
+    if (this.#kind === "json") return this.#documents.whole;
+    return this.#isOver || this.#donePlace === DONE.length;
+  }
+
+  /**
+   * Whether an answer whose body ends well now is all there: terminated, or a finish reason of every choice, for some
+   * servers send nothing after that.
+   */
+  get whole(): boolean {
+    return this.terminated || (this.#kind === "events" && this.#documents.finished(this.#choices));
+  }
+
+  /** Whether another event may be written after what came. */
+  get betweenEvents(): boolean {
+    return this.#reader.betweenEvents;
+  }
+
+  /** When the first event that counts was whole, by the clock of `see`. */
+  get firstEventMs(): number | null {
+    return this.#firstEventMs;
+  }
+
+  /** When the first event with content (text, reasoning, a tool call) was whole: not a ping, not a role alone. */
+  get firstContentMs(): number | null {
+    return this.#firstContentMs;
+  }
+
+  facts(): AnswerFacts {
+    const { finish, responseId, usageTold, tokens } = this.#documents;
+    const byEvents = !usageTold && this.#contentEvents > 0;
+    const isWhole = this.whole && this.#error === null;
+    return {
+      promptTokens: tokens.prompt,
+      completionTokens: byEvents ? this.#contentEvents : tokens.completion,
+      cachedTokens: tokens.cached,
+      tokensFrom: usageTold ? (isWhole ? "usage" : "partial") : byEvents ? "events" : null,
+      finish,
+      responseId,
+      firstContentMs: this.#firstContentMs,
+      tbotMs: this.#tbotMs(byEvents ? this.#contentEvents : tokens.completion),
+      contentEvents: this.#contentEvents,
+      malformedEvents: this.#malformedEvents,
+      error: this.#error,
+      unread: this.#unread,
+    };
+  }
+
+  data(bytes: Uint8Array, start: number, end: number): void {
+    let at = start;
+    if (this.#data === DATA.nothing) {
+      while (at < end && isSpace(bytes[at]!)) at += 1;
+      if (at === end) return;
+      const first = bytes[at]!;
+      this.#data = first === OPEN_OBJECT ? DATA.json : first === DONE[0] ? DATA.done : DATA.other;
+      if (this.#data === DATA.json) this.#documents.begin();
+    }
+    if (this.#data === DATA.json) this.#documents.push(bytes, at, end);
+    else if (this.#data === DATA.done) this.#matchDone(bytes, at, end);
+  }
+
+  event(name: string): void {
+    const data = this.#data;
+    this.#data = DATA.nothing;
+    if (data === DATA.nothing || name === "ping" || name === "keepalive") return;
+    if (data === DATA.done) {
+      if (this.#donePlace === DONE.length) this.#isOver = true;
+      else this.#malformedEvents += 1;
+      this.#donePlace = 0;
+      this.#count();
+      return;
+    }
+    const documents = this.#documents;
+    const isWhole = data === DATA.json && documents.whole;
+    if (!isWhole) this.#malformedEvents += 1;
+    if (data === DATA.json && documents.type === "ping") return;
+    this.#count();
+    if (data === DATA.other) documents.begin();
+    const error = documents.error(name === "error");
+    if (error !== null) this.#failWith(error);
+    if (!isWhole) return;
+    if (documents.endsStream) {
+      this.#isOver = true;
+      documents.takeStatus();
+    }
+    if (documents.hasContent) {
+      this.#contentEvents += 1;
+      this.#firstContentMs ??= this.#nowMs;
+      this.#lastContentMs = this.#nowMs;
+    }
+  }
+
+  #count(): void {
+    this.#events += 1;
+    this.#firstEventMs ??= this.#nowMs;
+  }
+
+  #failWith(error: AnswerError): void {
+    if (this.#error !== null) return;
+    this.#error = error;
+    this.#failedAt = this.#events;
+  }
+
+  /** Spaces may stand after it. */
+  #matchDone(bytes: Uint8Array, start: number, end: number): void {
+    for (let at = start; at < end; at++) {
+      const byte = bytes[at]!;
+      if (this.#donePlace < DONE.length && byte === DONE[this.#donePlace]) this.#donePlace += 1;
+      else if (this.#donePlace !== DONE.length || !isSpace(byte)) {
+        this.#data = DATA.other;
+        this.#donePlace = 0;
+        return;
+      }
+    }
+  }
+
+  #endBody(): void {
+    const documents = this.#documents;
+    if (!documents.whole) this.#malformedEvents += 1;
+    documents.takeBodyId();
+    documents.takeStatus();
+    const error = documents.error(false);
+    if (error !== null) this.#failWith(error);
+  }
+
+  #tbotMs(tokens: number | null): number | null {
+    if (this.#firstContentMs === null || this.#contentEvents < 2 || tokens === null || tokens < 2) return null;
+    return (this.#lastContentMs - this.#firstContentMs) / (tokens - 1);
+  }
+
+  #fail(error: unknown): void {
+    this.#kind = "unread";
+    this.#unread = "the observer failed";
+    this.#onFailure(error);
+  }
+}
+
+const DATA = { nothing: 0, json: 1, done: 2, other: 3 } as const;
+const OPEN_OBJECT = 0x7b;
+const DONE: Uint8Array = Buffer.from("[DONE]");
+
+function isSpace(byte: number): boolean {
+  return byte === 0x20 || byte === 0x0a || byte === 0x0d || byte === 0x09;
+}
+
+function isEventStream(headers: readonly string[]): boolean {
+  return /^text\/event-stream\b/i.test(headerOf(headers, "content-type") ?? "");
+}
+
+function whyUnread(status: number, headers: readonly string[]): string | null {
+  if (status !== 200) return `status ${status}`;
+  const encoding = headerOf(headers, "content-encoding") ?? "";
+  // A compressed answer is left alone: to read it would cost more than to pass it on.
+  if (!/^(identity)?$/i.test(encoding)) return `content-encoding ${encoding.slice(0, SHOWN)}`;
+  const type = headerOf(headers, "content-type") ?? "none";
+  if (isEventStream(headers) || /^application\/([\w.-]+\+)?json\b/i.test(type)) return null;
+  return `content-type ${type.slice(0, SHOWN)}`;
+}
+
+const SHOWN = 40;
