@@ -157,6 +157,8 @@ function buildEngine(
         "must have no user, password, query or fragment; use `auth`",
       ),
     );
+  if (raw.tls !== undefined && url.protocol !== "https:")
+    problems.push(problem("invalid_value", `engines.${id}.tls`, raw.url, "needs an https url"));
   // Of a server that is only known to speak OpenAI's API nothing else is known.
   const isPlain = raw.kind === "openai";
   return {
@@ -174,6 +176,7 @@ function buildEngine(
     maxContextTokens: raw.maxContextTokens ?? null,
     adminState: raw.adminState,
     auth: raw.auth ?? {},
+    tls: raw.tls ?? {},
     health: {
       path: raw.health.path ?? (isPlain ? null : "/health"),
       pathIsDefault: raw.health.path === undefined,

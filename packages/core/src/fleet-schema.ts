@@ -26,6 +26,17 @@ const auth = z
     error: "takes one of keyEnv, keyFile and passthrough",
   });
 
+const tls = z
+  .strictObject({
+    caFile: text.optional(),
+    certFile: text.optional(),
+    keyFile: text.optional(),
+    serverName: text.optional(),
+  })
+  .refine(({ certFile, keyFile }) => (certFile === undefined) === (keyFile === undefined), {
+    error: "takes certFile and keyFile together",
+  });
+
 const engine = z.strictObject({
   url: httpUrl,
   kind: z.enum(ENGINE_KINDS).default("vllm"),
@@ -40,6 +51,7 @@ const engine = z.strictObject({
   maxContextTokens: count.optional(),
   adminState: z.enum(ADMIN_STATES).default("active"),
   auth: auth.optional(),
+  tls: tls.optional(),
   health: z
     .strictObject({ path: httpPath.optional(), port: port.optional(), intervalMs: positive.default(2000) })
     .prefault({}),
@@ -98,7 +110,12 @@ const policy = z.strictObject({
 const timers = z.strictObject({
   connectMs: positive.default(2000),
   headMs: positive.default(300_000).describe("Until the head of a plain answer."),
-  firstTokenMs: positive.default(60_000).describe("Until the first bytes of a stream's body."),
+  holdHeadMs: notNegative
+    .default(10_000)
+    .describe(
+      "How long a stream's head waits for its first event, which may be an error that another engine would not give.",
+    ),
+  firstTokenMs: positive.default(60_000).describe("Until the first content of a stream."),
   idleMs: positive.default(30_000).describe("Longest silence inside an answer."),
   totalMs: notNegative.default(0).describe("Longest whole answer; 0 = no limit."),
 });
@@ -108,6 +125,24 @@ const limits = z.strictObject({
   headMs: positive.default(10_000),
   bodyBytes: z.int().positive().default(33_554_432),
   bodyMs: positive.default(60_000),
+});
+
+const retry = z.strictObject({
+  attempts: z
+    .int()
+    .min(1)
+    .max(8)
+    .default(2)
+    .describe("Attempts in all, each at a different engine where there is one."),
+  maxRatio: z
+    .number()
+    .min(0)
+    .max(1)
+    .default(0.2)
+    .describe("Most retries for each first attempt; less where the engines have less room."),
+  floorPer10s: notNegative.default(1).describe("Retries of a model in 10 s that are always allowed."),
+  startTokens: notNegative.default(3).describe("Retries that a model may make at the start."),
+  retryAfterCapMs: notNegative.default(30_000).describe("Longest time that an engine is left alone on its own word."),
 });
 
 const origin = z.string().regex(/^(?:\*|https?:\/\/[A-Za-z0-9.[\]:-]+)$/, {
@@ -121,7 +156,7 @@ const clientKeys = z
 const gateway = z.strictObject({
   timers: timers.prefault({}),
   limits: limits.prefault({}),
-  retry: z.strictObject({ attempts: z.int().min(1).max(8).default(2) }).prefault({}),
+  retry: retry.prefault({}),
   sessionHeaders: z
     .array(z.string().regex(/^[a-z0-9-]+$/i, "is not a header name"))
     .default([
@@ -161,15 +196,9 @@ export const NOT_SUPPORTED_YET: readonly string[] = [
   "aliases",
   "engines.*.replicasFrom",
   "engines.*.maxStreams",
-  "engines.*.tls",
-  "gateway.timers.holdHeadMs",
   "gateway.limits.maxStreams",
   "gateway.limits.queue",
   "gateway.limits.queueMs",
-  "gateway.retry.maxRatio",
-  "gateway.retry.floorPer10s",
-  "gateway.retry.startTokens",
-  "gateway.retry.retryAfterCapMs",
   "gateway.placement",
 ];
 
@@ -180,7 +209,7 @@ export function fleetJsonSchema(): unknown {
 
 /** Every key that stands somewhere in the fleet file; used to tell a misspelt key from one without its unit. */
 export const FLEET_KEYS: ReadonlySet<string> = new Set(
-  [fleetSchema, engine, requestClass, needs, policy, timers, limits, gateway].flatMap((schema) =>
+  [fleetSchema, engine, requestClass, needs, policy, timers, limits, retry, gateway].flatMap((schema) =>
     Object.keys(schema.shape),
   ),
 );

@@ -84,6 +84,7 @@ describe("a good fleet file", () => {
       maxContextTokens: null,
       adminState: "active",
       auth: {},
+      tls: {},
       health: { path: "/health", pathIsDefault: true, port: null, intervalMs: 2000 },
       metrics: { path: "/metrics", pathIsDefault: true, port: null },
     });
@@ -96,7 +97,14 @@ describe("a good fleet file", () => {
       churnMs: 1,
       slots: 4096,
     });
-    expect(fleet.gateway.retry.attempts).toBe(2);
+    expect(fleet.gateway.retry).toEqual({
+      attempts: 2,
+      maxRatio: 0.2,
+      floorPer10s: 1,
+      startTokens: 3,
+      retryAfterCapMs: 30_000,
+    });
+    expect(fleet.gateway.timers.holdHeadMs).toBe(10_000);
     expect(fleet.gateway.timers.headMs).toBe(300_000);
     expect(fleet.gateway.trustHeaders).toBe(true);
     expect(fleet.demandRps.get("us-east")?.get("chat")).toBe(40);
@@ -303,7 +311,6 @@ describe("a bad fleet file is refused with one problem, naming path and value", 
   it.each([
     ["aliases: { fast: llama-3.1-70b }", "aliases"],
     ["gateway: { placement: home }", "gateway.placement"],
-    ["gateway: { retry: { maxRatio: 0.2 } }", "gateway.retry.maxRatio"],
   ])("%s is not supported yet", async (line, path) => {
     expect(await problemOf(`${whole}\n${line}\n`)).toMatchObject({ code: "not_supported_yet", path });
   });

@@ -18,6 +18,17 @@ export interface EngineAuth {
   readonly passthrough?: boolean | undefined;
 }
 
+/** How an https engine is spoken to. Files are read by the gateway, like `auth.keyFile`. */
+export interface EngineTls {
+  /** Certificates that the engine's own must be signed by, PEM; left out = the system's. */
+  readonly caFile?: string | undefined;
+  /** The gateway's own certificate and its key, PEM. */
+  readonly certFile?: string | undefined;
+  readonly keyFile?: string | undefined;
+  /** The name that the engine's certificate must have; left out = the host of its url. */
+  readonly serverName?: string | undefined;
+}
+
 /** Where to ask an engine something; `path: null` = do not ask. `port: null` = the engine's own. */
 export interface ProbeSpec {
   readonly path: string | null;
@@ -46,6 +57,7 @@ export interface EngineSpec {
   readonly maxContextTokens: number | null;
   readonly adminState: AdminState;
   readonly auth: EngineAuth;
+  readonly tls: EngineTls;
   readonly health: ProbeSpec & { readonly intervalMs: number };
   readonly metrics: ProbeSpec;
 }
