@@ -1,4 +1,4 @@
-/** Guard rails of a gateway: which engines may take traffic, whether to try again, what the plan sheds. */
+/** Guard rails of a gateway: which engines may take traffic and how much of it, whether to try again, what is shed. */
 export {
   type AttemptEnd,
   afterAttempt,
@@ -6,7 +6,11 @@ export {
   type Next,
   outcomeOfStatus,
 } from "./after-attempt.ts";
+export type { PenaltyEvidence } from "./engine-penalty.ts";
 export { type EngineBasis, EngineHealth, type HealthFacts, type ProbeResult, RAMP_MS } from "./health.ts";
+export { type AttemptBegun, PENALTY_TICK_MS, Penalties, type PenaltyVerdict } from "./penalties.ts";
+export type { PenaltyCell, PenaltyEngine, PenaltyFleet, PenaltyKind } from "./penalty-limits.ts";
+export { PENALTY_FLOOR } from "./penalty-ramp.ts";
 export { createRetryMemory, RetryBudget, type RetryRows, retryRatio } from "./retry-budget.ts";
 export { RetryKeeper, type RetrySettings } from "./retry-keeper.ts";
 export { plannedShed, retryAfterS, SHED_LAPSES_MS } from "./shed.ts";

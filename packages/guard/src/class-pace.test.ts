@@ -1,0 +1,42 @@
+import { describe, expect, it } from "vitest";
+import { ClassPace } from "./class-pace.ts";
+
+function paceOf(values: Readonly<Record<string, readonly number[]>>): ClassPace {
+  const pace = new ClassPace();
+  for (const [engine, own] of Object.entries(values)) for (const value of own) pace.add(engine, value, 0);
+  return pace;
+}
+
+describe("a class's pace", () => {
+  it("is the lower median of its engines' places, so that of two the better one is the measure", () => {
+    expect(paceOf({ a: [0, 0, 0], b: [1, 1, 1] }).median(0)).toBe(0);
+    expect(paceOf({ a: [0, 0, 0], b: [1, 1, 1], c: [2, 2, 2] }).median(0)).toBe(1);
+  });
+
+  it("is not known with one engine, from too few values, or from long ago", () => {
+    expect(paceOf({ a: [0, 0, 0] }).median(0)).toBeNull();
+    expect(paceOf({ a: [0, 0, 0], b: [1, 1] }).median(0)).toBeNull();
+    const pace = paceOf({ a: [0, 0, 0], b: [1, 1, 1] });
+    expect([pace.median(60_000), pace.median(60_001)]).toEqual([0, null]);
+  });
+
+  it("forgets an engine's old values when it is seen again", () => {
+    const pace = paceOf({ a: [0, 0, 0], b: [5, 5, 5] });
+    for (let i = 0; i < 3; i++) pace.add("b", 1, 100_000);
+    expect(pace.place("b")).toBe(1);
+  });
+
+  it("follows all engines when they turn slow together, after half an engine's last values", () => {
+    const pace = paceOf({ a: [0, 0, 0, 0, 0], b: [0, 0, 0, 0, 0] });
+    for (let i = 0; i < 3; i++) for (const engine of ["a", "b"]) pace.add(engine, 1, 0);
+    expect(pace.median(0)).toBe(1);
+  });
+
+  it("learns the spread, within limits", () => {
+    const steady = new ClassPace();
+    for (let i = 0; i < 3000; i++) steady.add("a", 0, i);
+    const wild = new ClassPace();
+    for (let i = 0; i < 3000; i++) wild.add("a", i % 2 === 0 ? 2 : -2, i);
+    expect([new ClassPace().spread, steady.spread, wild.spread]).toEqual([0.5, 0.3, 0.8]);
+  });
+});

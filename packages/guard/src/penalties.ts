@@ -1,0 +1,236 @@
+import type { Outcome } from "@guidevane/core";
+import { BaseRate } from "./base-rate.ts";
+import { ClassPace, median } from "./class-pace.ts";
+import { EnginePenalty, type PenaltyEvidence } from "./engine-penalty.ts";
+import {
+  grantPenalties,
+  localFactor,
+  type PenaltyFleet,
+  type PenaltyKind,
+  type PenaltyWish,
+} from "./penalty-limits.ts";
+import { SLOW_LOG_RATIO } from "./slow-test.ts";
+
+/** How often the tests are fed; also the least time between two observations of slowness of one engine. */
+export const PENALTY_TICK_MS = 250;
+
+/** An attempt as it begins. */
+export interface AttemptBegun {
+  readonly engine: string;
+  readonly requestClass: string;
+  /** What the profile says for this load and prompt, network included; null = a plain answer, or nothing is known. */
+  readonly ttftMs: number | null;
+  /** Mean time between tokens by the profile at this load; null = nothing is known. */
+  readonly tbotMs: number | null;
+}
+
+/** What an engine's share is multiplied by, and what is told of it. */
+export interface PenaltyVerdict {
+  /** Both kinds together, less what the plan took already. */
+  readonly factor: number;
+  /** As reported to the control plane: what was granted, 1 where it was capped. */
+  readonly failFactor: number;
+  readonly slowFactor: number;
+  /** The next request that is its own goes to it, whatever the factor. */
+  readonly wantsRequest: boolean;
+  readonly evidence: PenaltyEvidence | null;
+}
+
+const NONE: PenaltyVerdict = { factor: 1, failFactor: 1, slowFactor: 1, wantsRequest: false, evidence: null };
+
+interface Begun extends AttemptBegun {
+  readonly atMs: number;
+  /** Its time to first token is known, or so late already that it was counted. */
+  paced: boolean;
+}
+
+type Measure = "ttft" | "tbot";
+
+/** Log ratios of one engine and class since the last tick. */
+interface Paced {
+  readonly engine: string;
+  readonly requestClass: string;
+  readonly measure: Measure;
+  readonly logRatios: number[];
+  beganMs: number;
+}
+
+/**
+ * Which engines answer worse than they should, and by how much their shares are cut. Pure: attempts are told to it as they
+ * begin, give their first token and end, each once; a tick draws the conclusions. Client errors and aborts count nothing.
+ */
+export class Penalties {
+  readonly #engines = new Map<string, EnginePenalty>();
+  readonly #attempts = new Map<number, Begun>();
+  readonly #paces = new Map<string, ClassPace>();
+  readonly #baseRate: BaseRate;
+  #paced = new Map<string, Paced>();
+  #answers: { engine: EnginePenalty; fault: boolean; beganMs: number }[] = [];
+  #verdicts = new Map<string, PenaltyVerdict>();
+
+  constructor(nowMs: number) {
+    this.#baseRate = new BaseRate(nowMs);
+  }
+
+  /** @param attempt names it until it has ended; @returns whether a request was waited for and this is it */
+  began(attempt: number, begun: AttemptBegun, nowMs: number): boolean {
+    this.#attempts.set(attempt, { ...begun, atMs: nowMs, paced: begun.ttftMs === null });
+    this.#engine(begun.engine, nowMs).began(nowMs);
+    const verdict = this.#verdicts.get(begun.engine);
+    if (verdict?.wantsRequest !== true) return false;
+    this.#verdicts.set(begun.engine, { ...verdict, wantsRequest: false });
+    return true;
+  }
+
+  /** @param ttftMs since the attempt began */
+  firstToken(attempt: number, ttftMs: number): void {
+    const begun = this.#attempts.get(attempt);
+    if (begun === undefined || begun.paced || begun.ttftMs === null) return;
+    begun.paced = true;
+    this.#pace(begun, "ttft", logRatio(ttftMs, begun.ttftMs, UNFELT_MS.ttft));
+  }
+
+  /** @param tbotMs mean time between the answer's tokens; null = not known */
+  ended(attempt: number, outcome: Outcome, tbotMs: number | null): void {
+    const begun = this.#attempts.get(attempt);
+    if (begun === undefined) return;
+    this.#attempts.delete(attempt);
+    if (outcome !== "success" && outcome !== "fault") return;
+    const engine = this.#engines.get(begun.engine);
+    if (engine === undefined) return;
+    this.#answers.push({ engine, fault: outcome === "fault", beganMs: begun.atMs });
+    if (outcome === "success" && tbotMs !== null && begun.tbotMs !== null)
+      this.#pace(begun, "tbot", logRatio(tbotMs, begun.tbotMs, UNFELT_MS.tbot));
+  }
+
+  /** Takes in what came since the last tick and grants penalties within the limits. */
+  tick(fleet: PenaltyFleet, nowMs: number): void {
+    this.#judgeAnswers(nowMs);
+    this.#countOverdue(nowMs);
+    this.#judgePaces(nowMs);
+    const wishes: PenaltyWish[] = [];
+    for (const [id, engine] of this.#engines) {
+      if (!fleet.engines.has(id)) {
+        this.#engines.delete(id);
+        for (const pace of this.#paces.values()) pace.forget(id);
+        continue;
+      }
+      engine.tick((answersPerS) => this.#baseRate.design(answersPerS), nowMs);
+      wishes.push(...engine.wishes());
+    }
+    const granted = grantPenalties(wishes, fleet);
+    this.#verdicts = new Map();
+    for (const [id, engine] of this.#engines) {
+      const own = wishes.filter((wish) => wish.engine === id);
+      const verdict = verdictOf(engine, own, granted, fleet, nowMs);
+      if (verdict !== null) this.#verdicts.set(id, verdict);
+    }
+  }
+
+  verdict(engine: string): PenaltyVerdict {
+    return this.#verdicts.get(engine) ?? NONE;
+  }
+
+  /** Of healthy engines, as learned. */
+  get baseRate(): number {
+    return this.#baseRate.rate;
+  }
+
+  #judgeAnswers(nowMs: number): void {
+    let [faults, answers] = [0, 0];
+    for (const { engine, fault, beganMs } of this.#answers) {
+      if (engine.healthy) {
+        answers += 1;
+        if (fault) faults += 1;
+      }
+      engine.answered(fault, beganMs, nowMs);
+    }
+    this.#answers = [];
+    this.#baseRate.add(faults, answers, nowMs);
+  }
+
+  /** A stream that is three times as late as its class is slow already; one that never begins would never be counted. */
+  #countOverdue(nowMs: number): void {
+    for (const begun of this.#attempts.values()) {
+      if (begun.paced || begun.ttftMs === null) continue;
+      const ratio = logRatio(nowMs - begun.atMs, begun.ttftMs, UNFELT_MS.ttft);
+      const usual = this.#paces.get(paceKey(begun.requestClass, "ttft"))?.median(nowMs) ?? 0;
+      if (ratio - Math.max(0, usual) < SLOW_LOG_RATIO) continue;
+      begun.paced = true;
+      this.#pace(begun, "ttft", ratio);
+    }
+  }
+
+  #judgePaces(nowMs: number): void {
+    const ticks = [...this.#paced.values()].map((each) => ({ ...each, logRatio: median(each.logRatios) }));
+    this.#paced = new Map();
+    for (const each of ticks) this.#paceOf(each).add(each.engine, each.logRatio, nowMs);
+    for (const each of ticks) {
+      const pace = this.#paceOf(each);
+      const usual = pace.median(nowMs);
+      if (usual === null) continue;
+      this.#engines.get(each.engine)?.paced(each.measure, each.logRatio - usual, pace.spread, each.beganMs, nowMs);
+    }
+  }
+
+  #pace({ engine, requestClass, atMs }: Begun, measure: Measure, ratio: number): void {
+    const key = `${engine}\n${paceKey(requestClass, measure)}`;
+    const known = this.#paced.get(key);
+    if (known === undefined) this.#paced.set(key, { engine, requestClass, measure, logRatios: [ratio], beganMs: atMs });
+    else {
+      known.logRatios.push(ratio);
+      known.beganMs = Math.min(known.beganMs, atMs);
+    }
+  }
+
+  #paceOf({ requestClass, measure }: Paced): ClassPace {
+    const key = paceKey(requestClass, measure);
+    let pace = this.#paces.get(key);
+    if (pace === undefined) {
+      pace = new ClassPace();
+      this.#paces.set(key, pace);
+    }
+    return pace;
+  }
+
+  #engine(id: string, nowMs: number): EnginePenalty {
+    let engine = this.#engines.get(id);
+    if (engine === undefined) {
+      engine = new EnginePenalty(id, this.#baseRate.design(1), nowMs);
+      this.#engines.set(id, engine);
+    }
+    return engine;
+  }
+}
+
+/** Added to both times, ms: what nobody feels is no slowness, however many times the expected it is. */
+const UNFELT_MS = { ttft: 20, tbot: 2 } as const;
+
+function logRatio(observedMs: number, expectedMs: number, unfeltMs: number): number {
+  return Math.log((observedMs + unfeltMs) / (expectedMs + unfeltMs));
+}
+
+function paceKey(requestClass: string, measure: Measure): string {
+  return `${measure} ${requestClass}`;
+}
+
+function verdictOf(
+  engine: EnginePenalty,
+  wishes: readonly PenaltyWish[],
+  granted: ReadonlySet<PenaltyWish>,
+  fleet: PenaltyFleet,
+  nowMs: number,
+): PenaltyVerdict | null {
+  const capped = new Set<PenaltyKind>(wishes.filter((wish) => !granted.has(wish)).map(({ kind }) => kind));
+  const evidence = engine.evidence(capped, nowMs);
+  if (evidence === null) return null;
+  const kept = wishes.filter((wish) => granted.has(wish));
+  const factorOf = (kind: PenaltyKind): number => kept.find((wish) => wish.kind === kind)?.factor ?? 1;
+  return {
+    factor: kept.reduce((product, wish) => product * localFactor(wish, fleet.engines.get(wish.engine)), 1),
+    failFactor: factorOf("failing"),
+    slowFactor: factorOf("slow"),
+    wantsRequest: kept.length > 0 && engine.wantsRequest(nowMs),
+    evidence,
+  };
+}
