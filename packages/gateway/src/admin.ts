@@ -3,13 +3,16 @@ import { createServer, type IncomingMessage, type Server, type ServerResponse } 
 import type { ClusterSnapshot, EngineSignals, SignalState } from "@guidevane/core";
 import { isLoopback } from "./address.ts";
 import type { EngineStates } from "./engine-states.ts";
-import type { GatewayMetrics } from "./metrics.ts";
+import { type GatewayMetrics, type MetricFigures, sumMetrics } from "./metrics.ts";
 
 export interface AdminParts {
   readonly states: EngineStates;
   /** Attempts under way at an engine. */
   readonly inFlight: (engine: string) => number;
+  /** What the process counts itself. */
   readonly metrics: GatewayMetrics;
+  /** What its request threads count. */
+  readonly threadMetrics: () => Promise<MetricFigures[]>;
   /** The one in use. */
   readonly snapshot: () => ClusterSnapshot;
   readonly sinceControlMs: () => number;
@@ -55,7 +58,8 @@ async function answer(parts: AdminParts, request: IncomingMessage, response: Ser
   if (path === "/v1/engines") return send(response, 200, engineAnswers(parts));
   for (const { id } of parts.states.all()) parts.metrics.inFlight.set({ engine: id }, parts.inFlight(id));
   parts.metrics.snapshotAgeSeconds.set(parts.sinceControlMs() / 1000);
-  const text = await parts.metrics.registry.metrics();
+  const own = await parts.metrics.registry.getMetricsAsJSON();
+  const text = await sumMetrics([own, ...(await parts.threadMetrics())]);
   response.writeHead(200, { "content-type": parts.metrics.registry.contentType });
   response.end(request.method === "HEAD" ? undefined : text);
 }

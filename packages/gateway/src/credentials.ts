@@ -9,7 +9,7 @@ export interface EngineCredentials {
   readonly headers: readonly string[];
 }
 
-const NONE: EngineCredentials = { passthrough: false, headers: [] };
+export const NO_CREDENTIALS: EngineCredentials = { passthrough: false, headers: [] };
 
 /** Where secrets are read from; a test puts its own in. */
 export interface SecretSource {
@@ -27,19 +27,20 @@ export const processSecrets: SecretSource = {
  * Credentials of every engine of the gateway's own fleet file; they never travel in a snapshot, and an engine that the
  * file doesn't have gets none.
  *
+ * @returns credentials by engine; those that it doesn't have get none
  * @param onMissing is told of each engine whose secret can't be had; that engine gets none
  */
 export function loadCredentials(
   fleet: Pick<Fleet, "engines">,
   secrets: SecretSource,
   onMissing: (engine: string, why: string) => void,
-): (engine: string) => EngineCredentials {
+): ReadonlyMap<string, EngineCredentials> {
   const byEngine = new Map<string, EngineCredentials>();
   for (const engine of fleet.engines.values()) {
     const credentials = credentialsOf(engine, secrets, onMissing);
-    if (credentials !== NONE) byEngine.set(engine.id, credentials);
+    if (credentials !== NO_CREDENTIALS) byEngine.set(engine.id, credentials);
   }
-  return (engine) => byEngine.get(engine) ?? NONE;
+  return byEngine;
 }
 
 function credentialsOf(
@@ -48,7 +49,7 @@ function credentialsOf(
   onMissing: (engine: string, why: string) => void,
 ): EngineCredentials {
   if (auth.passthrough === true) return { passthrough: true, headers: [] };
-  if (auth.keyEnv === undefined && auth.keyFile === undefined) return NONE;
+  if (auth.keyEnv === undefined && auth.keyFile === undefined) return NO_CREDENTIALS;
   let key: string | undefined;
   let why = "is empty";
   try {
@@ -61,7 +62,7 @@ function credentialsOf(
   const trimmed = key?.trim() ?? "";
   if (trimmed === "") {
     onMissing(id, `${auth.keyEnv === undefined ? `keyFile ${auth.keyFile}` : `keyEnv ${auth.keyEnv}`} ${why}`);
-    return NONE;
+    return NO_CREDENTIALS;
   }
   return { passthrough: false, headers: ["authorization", `Bearer ${trimmed}`] };
 }

@@ -1,6 +1,6 @@
 import type { ClusterSnapshot, SnapshotEngine } from "@guidevane/core";
 import type { RunningAttempt } from "./attempt.ts";
-import type { EngineCredentials } from "./credentials.ts";
+import { type EngineCredentials, NO_CREDENTIALS } from "./credentials.ts";
 import type { EngineClient } from "./engine-client.ts";
 
 /** What a request thread holds of one engine while any snapshot of it is in use. */
@@ -15,7 +15,8 @@ export interface Engine {
 }
 
 export interface EnginesOptions {
-  readonly credentials: (engine: string) => EngineCredentials;
+  /** By engine; others get none. */
+  readonly credentials: ReadonlyMap<string, EngineCredentials>;
   readonly createClient: (origin: string) => EngineClient;
 }
 
@@ -64,9 +65,9 @@ export class Engines {
   }
 
   /** From the next request on. */
-  setCredentials(credentials: (engine: string) => EngineCredentials): void {
+  setCredentials(credentials: ReadonlyMap<string, EngineCredentials>): void {
     this.#credentials = credentials;
-    for (const known of this.#byId.values()) known.credentials = credentials(known.id);
+    for (const known of this.#byId.values()) known.credentials = this.#credentialsOf(known.id);
   }
 
   began(id: string, running: RunningAttempt): void {
@@ -91,10 +92,14 @@ export class Engines {
     for (const known of this.#byId.values()) known.client.close();
   }
 
+  #credentialsOf(id: string): EngineCredentials {
+    return this.#credentials.get(id) ?? NO_CREDENTIALS;
+  }
+
   #create(id: string, spec: SnapshotEngine): Known {
     const { createClient } = this.#options;
     const client = createClient(new URL(spec.url).origin);
-    return { id, spec, ...placeOf(spec), client, credentials: this.#credentials(id), running: new Set() };
+    return { id, spec, ...placeOf(spec), client, credentials: this.#credentialsOf(id), running: new Set() };
   }
 
   #update(known: Known, spec: SnapshotEngine): void {

@@ -12,14 +12,17 @@ import { loadCredentials, processSecrets, type SecretSource } from "./credential
 import { DemandWindow } from "./demand.ts";
 import { EngineStates } from "./engine-states.ts";
 import type { Logger } from "./logger.ts";
+import { createMetrics } from "./metrics.ts";
 import { type Probe, probeOverHttp } from "./probe.ts";
 import { Prober } from "./prober.ts";
 import { checkCluster, restartKeys } from "./reload.ts";
-import { closeServer, type RequestSettings, RequestThread } from "./request-thread.ts";
+import { closeServer, type RequestSettings, type ThreadNews } from "./request-thread.ts";
+import { OwnThread, type RequestThreads } from "./request-threads.ts";
 import { SnapshotFile } from "./snapshot-file.ts";
 import { SnapshotIntake } from "./snapshot-intake.ts";
 import { type Offered, Snapshots } from "./snapshots.ts";
 import { stateWord } from "./state-word.ts";
+import { WorkerThreads } from "./worker-threads.ts";
 
 export interface GatewayOptions {
   /** The gateway's own fleet file: bootstrap, listeners, timers, limits and secrets. Snapshots bring the rest. */
@@ -33,6 +36,11 @@ export interface GatewayOptions {
   /** Where the last good snapshot is kept; null = nowhere. */
   readonly stateDir?: string | null;
   readonly selector?: "auto" | "native" | "ts";
+  /**
+   * Threads that serve requests, default 1. One is the caller's own; more are workers that share the address, for which
+   * `clock`, `random` and `native` stand only as they are by default.
+   */
+  readonly threads?: number;
   /** How the addon is loaded; left out = as `@guidevane/native` does. */
   readonly native?: Parameters<typeof createRouterFactory>[1];
   /** Names this process in demand reports. */
@@ -67,8 +75,6 @@ const REPORT_EVERY_MS = 1000;
 /** How often a returning engine's factor is written again: a ramp of 10 s in steps of 2.5 %. */
 const REFRESH_EVERY_MS = 250;
 const GRACE_MS = 10_000;
-/** Holds compiled snapshots for the thread that this one is. */
-const MAIN = "main";
 
 /**
  * Starts one gateway of a cluster: it listens, and routes by the best snapshot it has, which is at first the one on disk
@@ -105,7 +111,7 @@ export async function startGateway(options: GatewayOptions): Promise<Gateway> {
   const registry = new SlotRegistry();
   const states = new EngineStates({
     clock,
-    onDied: (engine) => thread.engineDied(engine),
+    onDied: (engine) => threads.engineDied(engine),
     onFacts: (engine, facts) => {
       const slot = registry.slotOf(engine);
       if (slot !== null) Atomics.store(registry.state.engines, slot, stateWord(facts));
@@ -117,23 +123,33 @@ export async function startGateway(options: GatewayOptions): Promise<Gateway> {
   });
   const prober = new Prober(states, probe, clock, random);
 
+  const count = options.threads ?? 1;
+  const threadIndices = Array.from({ length: count }, (_, index) => index);
   const compiled = new CompiledSnapshots(registry, () => states.sweep(compiled.inUse()));
-  const bootstrap = compiled.compile(bootstrapSnapshot(fleet, cluster, clock.wallMs()), "bootstrap", [MAIN]);
-  const thread = new RequestThread({
-    clock,
-    random,
-    factory,
-    state: registry.state,
-    settings: settingsOf(fleet),
-    first: bootstrap,
-    news: {
-      attemptEnded: (engine, report) => states.ended(engine, report),
-      idle: (number) => compiled.letGo(number, MAIN),
-      failed: (requestId, error) =>
-        log.error({ requestId, error: String(error), stack: stackOf(error) }, "request failed"),
-    },
+  const bootstrap = compiled.compile(bootstrapSnapshot(fleet, cluster, clock.wallMs()), "bootstrap", threadIndices);
+  const newsOf = (thread: number): ThreadNews => ({
+    attemptEnded: (engine, report) => states.ended(engine, report),
+    idle: (number) => compiled.letGo(number, thread),
+    failed: (requestId, error, stack) => log.error({ requestId, error, stack }, "request failed"),
   });
-  const { metrics } = thread;
+  const start = { state: registry.state, settings: settingsOf(fleet), first: bootstrap };
+  const threads: RequestThreads =
+    count === 1
+      ? new OwnThread({ ...start, clock, random, factory, news: newsOf(0) })
+      : new WorkerThreads({
+          ...start,
+          selector: factory.kind,
+          count,
+          clock,
+          logger: log,
+          newsOf,
+          onDeath: (thread) => compiled.letGoOfAll(thread),
+          onReplaced(thread) {
+            compiled.hold(snapshots.current.number, thread);
+            return snapshots.current;
+          },
+        });
+  const metrics = createMetrics();
   metrics.native.set(factory.kind === "native" ? 1 : 0);
   const adopt = ({ snapshot }: CompiledSnapshot): void => {
     states.adopt(snapshot);
@@ -143,9 +159,9 @@ export async function startGateway(options: GatewayOptions): Promise<Gateway> {
   adopt(bootstrap);
   const snapshots = new Snapshots(bootstrap, {
     cluster,
-    compile: (snapshot, source) => compiled.compile(snapshot, source, [MAIN]),
+    compile: (snapshot, source) => compiled.compile(snapshot, source, threadIndices),
     onSwap: (next) => {
-      thread.use(next);
+      threads.use(next);
       adopt(next);
     },
   });
@@ -170,7 +186,7 @@ export async function startGateway(options: GatewayOptions): Promise<Gateway> {
     onFeed: (event) => hear(event, states),
     onWord: () => {
       lastWordMs = clock.nowMs();
-      thread.controlHeard();
+      threads.controlHeard();
     },
     onTrouble: (what, url, why) => {
       if (why === null) log.info({ what, url }, "control plane answers again");
@@ -182,8 +198,9 @@ export async function startGateway(options: GatewayOptions): Promise<Gateway> {
   let stopping = false;
   const admin = createAdmin({
     states,
-    inFlight: (engine) => thread.inFlight(engine),
+    inFlight: (engine) => registry.inFlightAt(engine),
     metrics,
+    threadMetrics: () => threads.metrics(),
     snapshot: () => snapshots.current.snapshot,
     sinceControlMs,
     nowMs: () => clock.nowMs(),
@@ -195,10 +212,10 @@ export async function startGateway(options: GatewayOptions): Promise<Gateway> {
   let url: string;
   try {
     adminUrl = await listen(admin, adminAddress);
-    url = await thread.listen(address);
+    url = await threads.listen(address);
   } catch (error) {
     prober.stop();
-    await thread.stop(0);
+    await threads.stop(0);
     await closeServer(admin);
     throw error;
   }
@@ -207,7 +224,7 @@ export async function startGateway(options: GatewayOptions): Promise<Gateway> {
   const stopTimers = [
     every(clock, REPORT_EVERY_MS, () => {
       // `report` never rejects: it tells of trouble itself.
-      demand.add(thread.takeArrivals());
+      for (const arrived of threads.takeArrivals()) demand.add(arrived);
       void link.report(demand.take(clock.nowMs(), states.takeDemand()));
     }),
     every(clock, REFRESH_EVERY_MS, () => states.refresh()),
@@ -217,7 +234,7 @@ export async function startGateway(options: GatewayOptions): Promise<Gateway> {
   let stopped: Promise<void> | null = null;
   const stop = async (graceMs: number): Promise<void> => {
     stopping = true;
-    await thread.stop(graceMs);
+    await threads.stop(graceMs);
     for (const stopTimer of stopTimers) stopTimer();
     prober.stop();
     await link.stop();
@@ -231,7 +248,7 @@ export async function startGateway(options: GatewayOptions): Promise<Gateway> {
     reload(next) {
       checkCluster(next, cluster);
       const keys = restartKeys(present, next, snapshots.tag === null);
-      thread.configure(settingsOf(next));
+      threads.configure(settingsOf(next));
       present = next;
       return keys;
     },
@@ -254,8 +271,4 @@ function every(clock: Clock, ms: number, task: () => void): () => void {
     task();
   }
   return () => stop();
-}
-
-function stackOf(error: unknown): string | undefined {
-  return error instanceof Error ? error.stack : undefined;
 }

@@ -1,4 +1,4 @@
-import { Counter, Gauge, Histogram, Registry } from "prom-client";
+import { AggregatorRegistry, Counter, Gauge, Histogram, Registry } from "prom-client";
 
 /** From a millisecond to the longest answers, in seconds. */
 const LATENCY_BUCKETS = [0.001, 0.005, 0.01, 0.025, 0.05, 0.1, 0.25, 0.5, 1, 2.5, 5, 10, 30, 60, 120, 300];
@@ -24,6 +24,14 @@ export interface GatewayMetrics {
 }
 
 export const OTHER = "other";
+
+/** One thread's metrics as plain data. */
+export type MetricFigures = Awaited<ReturnType<Registry["getMetricsAsJSON"]>>;
+
+/** Metrics of several threads, added up, as a scrape's text. */
+export function sumMetrics(figures: readonly MetricFigures[]): Promise<string> {
+  return AggregatorRegistry.aggregate([...figures]).metrics();
+}
 
 export function createMetrics(): GatewayMetrics {
   const registry = new Registry();

@@ -14,10 +14,11 @@ import { Routing } from "./routing.ts";
 import { createFront } from "./server.ts";
 import { UndiciEngineClient } from "./undici-client.ts";
 
-/** What requests are served by beside the snapshot; another one may take its place at any time. */
+/** What requests are served by beside the snapshot, as plain data; another one may take its place at any time. */
 export interface RequestSettings {
   readonly gateway: Fleet["gateway"];
-  readonly credentials: (engine: string) => EngineCredentials;
+  /** By engine; others get none. */
+  readonly credentials: ReadonlyMap<string, EngineCredentials>;
   /** What clients must bring; null = nothing. */
   readonly clientKeys: readonly ClientKey[] | null;
 }
@@ -28,7 +29,7 @@ export interface ThreadNews {
   /** No request of this thread is routed by that snapshot any more. */
   idle(compiled: number): void;
   /** A request failed on an error that nobody foresaw. */
-  failed(requestId: string, error: unknown): void;
+  failed(requestId: string, error: string, stack: string | undefined): void;
 }
 
 export interface RequestThreadOptions {
@@ -85,7 +86,8 @@ export class RequestThread {
       attemptEnded: (engine, report) => news.attemptEnded(engine, report),
       demand: this.#arrivals,
       metrics: this.metrics,
-      onError: (error, requestId) => news.failed(requestId, error),
+      onError: (error, requestId) =>
+        news.failed(requestId, String(error), error instanceof Error ? error.stack : undefined),
     });
     this.#front = createFront(
       settings.gateway.limits,
@@ -102,9 +104,12 @@ export class RequestThread {
     );
   }
 
-  /** @returns the base URL that leads here. Rejects with what listening fails on */
-  listen(address: Address): Promise<string> {
-    return listen(this.#front, address);
+  /**
+   * @param shared other threads of the process listen there too, and the kernel spreads connections over them
+   * @returns the base URL that leads here. Rejects with what listening fails on
+   */
+  listen(address: Address, shared = false): Promise<string> {
+    return listen(this.#front, address, shared);
   }
 
   /** Requests that come from now on are routed by it. */

@@ -1,0 +1,34 @@
+import type { ThreadNews } from "./request-thread.ts";
+import type { NewsItem } from "./thread-messages.ts";
+
+/** Gathers what a thread has to tell, so that a message carries many ends of attempts; what is urgent goes at once. */
+export class NewsBatch {
+  readonly news: ThreadNews;
+  readonly #send: (items: readonly NewsItem[]) => void;
+  #items: NewsItem[] = [];
+
+  constructor(send: (items: readonly NewsItem[]) => void) {
+    this.#send = send;
+    this.news = {
+      attemptEnded: (engine, report) => {
+        this.#items.push(["attemptEnded", engine, report]);
+        // An engine that refuses is to be quiet within a second, on every thread.
+        if (report.outcome === "fault" || report.outcome === "saturated") this.flush();
+      },
+      idle: (compiled) => {
+        this.#items.push(["idle", compiled]);
+      },
+      failed: (requestId, error, stack) => {
+        this.#items.push(["failed", requestId, error, stack]);
+        this.flush();
+      },
+    };
+  }
+
+  flush(): void {
+    if (this.#items.length === 0) return;
+    const items = this.#items;
+    this.#items = [];
+    this.#send(items);
+  }
+}

@@ -1,0 +1,66 @@
+import type { Address } from "./address.ts";
+import type { CompiledSnapshot } from "./compiled-snapshots.ts";
+import type { ClassCounts } from "./demand.ts";
+import type { MetricFigures } from "./metrics.ts";
+import { type RequestSettings, RequestThread, type RequestThreadOptions } from "./request-thread.ts";
+
+/** The request path as the rest of the process sees it, on however many threads it runs. */
+export interface RequestThreads {
+  /** @returns the base URL that leads there. Rejects with what listening fails on */
+  listen(address: Address): Promise<string>;
+  /** Requests that come from now on are routed by it. */
+  use(compiled: CompiledSnapshot): void;
+  /** From the next request on. */
+  configure(settings: RequestSettings): void;
+  /** The control plane was heard, just now. */
+  controlHeard(): void;
+  /** An engine's port refuses: what waits for it need not wait on. */
+  engineDied(engine: string): void;
+  /** What arrived since the last call. */
+  takeArrivals(): readonly ReadonlyMap<string, ClassCounts>[];
+  /** Of each thread. */
+  metrics(): Promise<MetricFigures[]>;
+  /** Takes no new request, lets running answers finish for up to `graceMs`, then closes everything. */
+  stop(graceMs: number): Promise<void>;
+}
+
+/** Serves on the thread that it is made on. */
+export class OwnThread implements RequestThreads {
+  readonly #thread: RequestThread;
+
+  constructor(options: RequestThreadOptions) {
+    this.#thread = new RequestThread(options);
+  }
+
+  listen(address: Address): Promise<string> {
+    return this.#thread.listen(address);
+  }
+
+  use(compiled: CompiledSnapshot): void {
+    this.#thread.use(compiled);
+  }
+
+  configure(settings: RequestSettings): void {
+    this.#thread.configure(settings);
+  }
+
+  controlHeard(): void {
+    this.#thread.controlHeard();
+  }
+
+  engineDied(engine: string): void {
+    this.#thread.engineDied(engine);
+  }
+
+  takeArrivals(): readonly ReadonlyMap<string, ClassCounts>[] {
+    return [this.#thread.takeArrivals()];
+  }
+
+  async metrics(): Promise<MetricFigures[]> {
+    return [await this.#thread.metrics.registry.getMetricsAsJSON()];
+  }
+
+  stop(graceMs: number): Promise<void> {
+    return this.#thread.stop(graceMs);
+  }
+}
