@@ -1,3 +1,6 @@
+import { isDeepStrictEqual } from "node:util";
+import { createSolverThreads, type SolverThreads } from "@guidevane/control";
+import { systemClock } from "@guidevane/core";
 import { loadNative } from "@guidevane/native";
 import {
   createSimplex,
@@ -7,12 +10,15 @@ import {
   noisyDemand,
   objective,
   type Problem,
+  planParts,
   randomInstance,
   type Simplex,
   type SimplexRun,
+  type Solved,
   shiftPrices,
   solveByComponents,
   solveLp,
+  solvePlanParts,
 } from "@guidevane/optimizer";
 import type { BenchCase, BenchForm, BenchGroup, BenchRatio, Goal } from "./case.ts";
 import { highsSolver } from "./highs.ts";
@@ -35,14 +41,14 @@ export const solver: BenchGroup = {
     for (const size of SIZES[form])
       for (const utilisation of UTILISATIONS[form]) addSize(open, simplexes, size, utilisation);
     addCertificate(open, form);
-    addManyModels(open, simplexes, form);
+    const threads = addManyModels(open, simplexes, form);
     for (const shape of HIGHS_SIZES[form]) await addHighs(open, native[0] ?? simplexes[0]!, shape);
     if (form === "full") missing.push("solver/highs/1000x1000: 10 to 20 s and 450 MB a solve");
     for (const shape of LP_SIZES[form]) addLp(open, native[0] ?? simplexes[0]!, shape);
     const truths = new Map(open.cases.map(({ question }) => [question, RIGHT]));
     // A solve of 200,000 arcs takes a tenth of a second: three a round, so that each of three noises has its turn.
     const effort = { rounds: 3, caseMs: 20, warmupMs: 0, leastRuns: 3 };
-    return { ...open, truths, missing, effort, figures: () => memory(simplexes, form), async close() {} };
+    return { ...open, truths, missing, effort, figures: () => memory(simplexes, form), close: () => threads.close() };
   },
 };
 
@@ -207,9 +213,9 @@ function addCertificate(open: Opened, form: BenchForm): void {
   }
 }
 
-/** Models that share no engine: solved as one problem and as many. */
-function addManyModels(open: Opened, simplexes: readonly Simplex[], form: BenchForm): void {
-  const models = form === "full" ? 50 : 5;
+/** Models that share no engine: solved as one problem, as many one after the other, and in the solver's threads, two at a time. */
+function addManyModels(open: Opened, simplexes: readonly Simplex[], form: BenchForm): SolverThreads {
+  const models = form === "full" ? 50 : 15;
   const problem = manyModels({ models, clusters: 20, engines: 40, seed: 1 });
   const label = `${models}-models-of-20x40`;
   for (const simplex of simplexes) {
@@ -224,6 +230,40 @@ function addManyModels(open: Opened, simplexes: readonly Simplex[], form: BenchF
       under: `solver/${simplex.kind}/by-parts/${label}`,
     });
   }
+  return addParallelParts(open, problem, label);
+}
+
+/** All that a plan's solve is (simplex, equal shares, lowest prices, bound): in this thread, and in two of the control plane's. */
+function addParallelParts(open: Opened, problem: Problem, label: string): SolverThreads {
+  const names = {
+    cells: Array.from(problem.demandWps, (_, cell) => `cell ${cell}`),
+    engines: Array.from(problem.curves.capacityWps, (_, engine) => `engine ${engine}`),
+  };
+  const parts = planParts(problem, names, null);
+  const threads = createSolverThreads(systemClock, undefined, 2);
+  const inThreads = async () => {
+    const outcome = await threads.solveParts(parts, 60_000);
+    if (!("result" in outcome)) throw new Error(outcome.message);
+    return outcome.result;
+  };
+  const judge = (solved: readonly Solved[]) => {
+    const verdicts = solved.map(({ solution }, at) => rightWithin(1e-9, parts[at]!.problem, solution));
+    return verdicts.find((verdict) => !isDeepStrictEqual(verdict, RIGHT)) ?? RIGHT;
+  };
+  const [serial, parallel] = [`solver/plan-parts/1-thread/${label}`, `solver/plan-parts/2-threads/${label}`];
+  const here = () => solvePlanParts(parts, "auto", { deadlineMs: null });
+  open.cases.push(
+    { name: serial, batch: 1, question: `${label}, planned`, run: here, answer: () => judge(here()) },
+    {
+      name: parallel,
+      batch: 1,
+      question: `${label}, planned`,
+      run: inThreads,
+      answer: async () => judge(await inThreads()),
+    },
+  );
+  open.ratios.push({ name: `solver/1÷2-threads/${label}`, over: serial, under: parallel });
+  return threads;
 }
 
 /** HiGHS on chords, and the simplex to the true gap that those leave. */

@@ -5,4 +5,5 @@ export type { ClusterFigures, PlanFigures, TrafficFigures } from "./cluster-figu
 export type { EngineAnswer } from "./engine-answers.ts";
 export type { ControlLogger } from "./log.ts";
 export type { SolveOutcome, Solver, VerifyOutcome } from "./solver-pool.ts";
+export { createSolverThreads, type SolverThreads } from "./solver-threads.ts";
 export { type ControlOptions, type RunningControl, startControl } from "./start-control.ts";

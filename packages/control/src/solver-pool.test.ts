@@ -3,10 +3,11 @@ import { tmpdir } from "node:os";
 import { join } from "node:path";
 import { pathToFileURL } from "node:url";
 import { systemClock } from "@guidevane/core";
-import type { PlanInputs } from "@guidevane/optimizer";
+import { cellKey, type PlanInputs, plan } from "@guidevane/optimizer";
 import { afterAll, afterEach, beforeAll, describe, expect, it } from "vitest";
 import { createSolverPool, type Solver } from "./solver-pool.ts";
-import { testFleet } from "./testing/fleet.ts";
+import { shareOut } from "./solver-threads.ts";
+import { manyModelsFleet, testFleet } from "./testing/fleet.ts";
 
 let folder: string;
 let solver: Solver;
@@ -23,7 +24,7 @@ function poolOf(body: string): Solver {
     path,
     `export default async function (task) { if (task.kind === "load") return null; const command = task.inputs?.demandRps.get("command"); ${body} }`,
   );
-  solver = createSolverPool(systemClock, pathToFileURL(path));
+  solver = createSolverPool(systemClock, pathToFileURL(path), 2);
   return solver;
 }
 
@@ -88,5 +89,55 @@ describe("the solver pool", () => {
     const running = pool.solve(await inputs(1), null, null, 60_000);
     await pool.close();
     expect((await running).kind).not.toBe("plan");
+  });
+
+  it("solves parts in as many threads, and the first finishes", async () => {
+    const pool = poolOf(`
+      const { threadId } = await import("node:worker_threads");
+      if (task.kind === "solve-parts") return task.parts.map(({ name }) => name + " of " + task.parts.length + " in " + threadId);
+      if (task.kind === "finish") return { status: "solved", message: task.solved.join("; ") + "; finished in " + threadId };
+      const problem = (arcs) => ({ arcEngine: new Uint32Array(arcs), demandWps: new Float64Array(1) });
+      return { parts: [{ name: "a", problem: problem(2) }, { name: "b", problem: problem(9) }, { name: "c", problem: problem(3) }] };`);
+    const outcome = await pool.solve(await inputs(1), null, null, 10_000);
+    if (outcome.kind !== "plan") throw new Error(outcome.message);
+    const said = /^a of 2 in (\d+); b of 1 in (\d+); c of 2 in (\d+); finished in (\d+)$/.exec(outcome.plan.message);
+    expect(said?.slice(1)).toEqual([said?.[3], said?.[4], said?.[1], said?.[2]]);
+    expect(said?.[1]).not.toBe(said?.[2]);
+  });
+
+  it("has no plan when one thread loses its parts, and the next solve works", async () => {
+    const pool = poolOf(`
+      const problem = { arcEngine: [], demandWps: [] };
+      if (task.kind === "solve-parts") { if (task.parts[0].name === "b") process.exit(3); return [1]; }
+      if (command === 1) return { parts: [{ name: "a", problem }, { name: "b", problem }] };
+      ${ANSWER}`);
+    expect(await pool.solve(await inputs(1), null, null, 10_000)).toMatchObject({ kind: "crashed" });
+    expect(await pool.solve(await inputs(2), null, null, 10_000)).toMatchObject({ kind: "plan" });
+  });
+
+  it("comes to the plan of one thread when the models of a fleet are solved in two", async () => {
+    const fleet = await manyModelsFleet({ models: 12, clusters: 20, enginesPerModel: 43 });
+    const demandRps = new Map(
+      [...fleet.clusters.keys()].flatMap((cluster, at) =>
+        [...fleet.classes.keys()].map((name, of) => [cellKey(cluster, name), 20 + ((7 * at + 3 * of) % 11)] as const),
+      ),
+    );
+    const all: PlanInputs = { ...(await inputs(0)), fleet, demandRps };
+    solver = createSolverPool(systemClock, undefined, 2);
+    const outcome = await solver.solve(all, null, null, 60_000);
+    if (outcome.kind !== "plan") throw new Error(outcome.message);
+    const alone = plan(all, null, null, { deadlineMs: null });
+    expect(alone.status).toBe("solved");
+    expect({ ...outcome.plan, solveMs: 0 }).toEqual({ ...alone, solveMs: 0 });
+  });
+});
+
+describe("sharing parts out", () => {
+  it("gives the largest first to whoever has least, and no thread nothing", () => {
+    expect(shareOut([5, 1, 4, 3, 3], 2)).toEqual([
+      [0, 4],
+      [2, 3, 1],
+    ]);
+    expect(shareOut([7], 4)).toEqual([[0]]);
   });
 });

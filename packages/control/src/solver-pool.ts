@@ -1,6 +1,7 @@
 import type { Clock, Publication, StoredPublication } from "@guidevane/core";
 import type { Plan, PlanInputs, PlanWarm } from "@guidevane/optimizer";
-import { createWorkerPool, type Failure, type LoadTask } from "./worker-pool.ts";
+import { createSolverThreads, GRACE_MS, type SolveReply } from "./solver-threads.ts";
+import type { Failure } from "./worker-pool.ts";
 
 /** How a solve came back: with a plan (whose status says the rest), or without. */
 export type SolveOutcome = { readonly kind: "plan"; readonly plan: Plan } | Failure;
@@ -22,44 +23,30 @@ export interface Solver {
   close(): Promise<void>;
 }
 
-/** What goes to the worker, and what comes back. */
-export type WorkerTask =
-  | LoadTask
-  | {
-      readonly kind: "solve";
-      readonly inputs: PlanInputs;
-      readonly previous: StoredPublication | null;
-      readonly warm: PlanWarm | null;
-      readonly deadlineMs: number;
-    }
-  | { readonly kind: "verify"; readonly publication: Publication };
-
 /** Verification takes a quarter of a second for 128 engines and 64 cells. */
 const VERIFY_MS = 10_000;
+/** Rings and certificate of a large fleet are no part of the solve's time. */
+const FINISH_MS = 10_000;
 
-/** Past the deadline by this much the worker is ended: a solver that polls its deadline comes back by itself before. */
-const GRACE_MS = 250;
-
-/** One worker thread, one task at a time: see `createWorkerPool`. */
-export function createSolverPool(clock: Clock, worker: URL = PLAN_WORKER): Solver {
-  const pool = createWorkerPool<WorkerTask>(clock, worker);
+/** All but the first of the threads are started when a problem first has parts to solve at the same time. */
+export function createSolverPool(clock: Clock, worker?: URL, threads?: number): Solver {
+  const pool = createSolverThreads(clock, worker, threads);
   return {
     async solve(inputs, previous, warm, deadlineMs) {
-      const outcome = await pool.run<Plan>(
-        { kind: "solve", inputs, previous, warm, deadlineMs },
-        deadlineMs + GRACE_MS,
-      );
-      return "result" in outcome ? { kind: "plan", plan: outcome.result } : outcome;
+      const startMs = clock.nowMs();
+      const task = { kind: "solve", inputs, previous, warm, deadlineMs } as const;
+      const begun = await pool.first.run<SolveReply>(task, deadlineMs + GRACE_MS);
+      if (!("result" in begun)) return begun;
+      if (!("parts" in begun.result)) return { kind: "plan", plan: begun.result };
+      const solved = await pool.solveParts(begun.result.parts, Math.max(0, deadlineMs - (clock.nowMs() - startMs)));
+      if (!("result" in solved)) return solved;
+      const finished = await pool.first.run<Plan>({ kind: "finish", solved: solved.result }, FINISH_MS);
+      return "result" in finished ? { kind: "plan", plan: finished.result } : finished;
     },
     async verify(publication) {
-      const outcome = await pool.run<string[]>({ kind: "verify", publication }, VERIFY_MS);
+      const outcome = await pool.first.run<string[]>({ kind: "verify", publication }, VERIFY_MS);
       return "result" in outcome ? { kind: "faults", faults: outcome.result } : outcome;
     },
-    async close() {
-      await pool.close();
-    },
+    close: () => pool.close(),
   };
 }
-
-/** Beside this file, as source or as built. */
-const PLAN_WORKER = new URL(import.meta.url.endsWith(".ts") ? "./plan-worker.ts" : "./plan-worker.js", import.meta.url);

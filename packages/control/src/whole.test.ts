@@ -2,7 +2,7 @@ import { mkdtempSync, rmSync } from "node:fs";
 import { tmpdir } from "node:os";
 import { join } from "node:path";
 import { type Fleet, isNewer, parseClusterSnapshot } from "@guidevane/core";
-import { verifyPublication } from "@guidevane/optimizer";
+import { verifyCertificate } from "@guidevane/optimizer";
 import { openDirectoryStore } from "@guidevane/store";
 import { afterAll, beforeAll, describe, expect, it } from "vitest";
 import { type RunningControl, startControl } from "./start-control.ts";
@@ -64,7 +64,7 @@ describe("a whole control plane", () => {
     expect(faults(logger)).toEqual(Array(2).fill("metrics can't be read: no known series on the page"));
 
     const stored = await openDirectoryStore({ directory }).get();
-    expect(verifyPublication(stored!)).toEqual([]);
+    expect(verifyCertificate(stored!)).toEqual([]);
 
     const again = await start();
     const after = await snapshot(again.control);

@@ -4,7 +4,7 @@ import type { AdminState } from "./words.ts";
 /** What one tick publishes: the snapshot of every cluster, and the problem that they were solved from. */
 export interface Publication {
   readonly clusters: ReadonlyMap<string, ClusterSnapshot>;
-  /** Plain JSON; `verifyPublication` of the optimizer works from it. */
+  /** Plain JSON; `verifyCertificate` of the optimizer works from it. */
   readonly problem: unknown;
 }
 

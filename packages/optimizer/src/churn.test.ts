@@ -4,7 +4,7 @@ import { fleetOf, inputsOf } from "./fleet.fixture.ts";
 import { plan } from "./plan.ts";
 import type { SolverWant } from "./plan-types.ts";
 import type { StoredProblem } from "./stored-problem.ts";
-import { verifyPublication } from "./verify.ts";
+import { verifyCertificate } from "./verify.ts";
 
 /** Q = 400ρ on two engines of 100 at no distance; all delay in one curve. */
 function twins(churnMs: number): Promise<Fleet> {
@@ -50,7 +50,7 @@ async function replanned(churnMs: number, solver: SolverWant = "auto") {
   const first = plan(inputs, null, null, { deadlineMs: null }, options).publication!;
   expect(first.clusters.get("a")!.cells[0]!.weights).toEqual([0.5, 0.5]);
   const { publication } = plan(inputs, published(first), null, { deadlineMs: null }, options);
-  expect(verifyPublication(publication!)).toEqual([]);
+  expect(verifyCertificate(publication!)).toEqual([]);
   const snapshot = publication!.clusters.get("a")!;
   return { cell: snapshot.cells[0]!, certificate: snapshot.certificate, publication: publication! };
 }
@@ -124,9 +124,9 @@ describe("the price of a move", () => {
     const { publication } = await replanned(80);
     const copy = structuredClone(publication);
     copy.clusters.get("a")!.cells[0]!.addends[1]![4] += 5;
-    expect(verifyPublication(copy).join("\n")).toContain("stability of f");
+    expect(verifyCertificate(copy).join("\n")).toContain("stability of f");
     const cheaper = structuredClone(publication);
     (cheaper.problem as StoredProblem).churn!.moveMs[0] = 10;
-    expect(verifyPublication(cheaper).join("\n")).toContain("certificate.objectiveMs");
+    expect(verifyCertificate(cheaper).join("\n")).toContain("certificate.objectiveMs");
   });
 });

@@ -16,7 +16,8 @@ export { BINDING, type Binding } from "./explain-words.ts";
 export type { Gate } from "./gate.ts";
 export { keysMoved } from "./keys-moved.ts";
 export { meanLatency, type NearestOnly, nearestOnly, type OverCapacity } from "./nearest.ts";
-export { type PlanOptions, plan } from "./plan.ts";
+export { type BegunPlan, beginPlan, type PlanOptions, plan } from "./plan.ts";
+export { type PlanPart, planParts, sizeOf, solvePlanParts } from "./plan-parts.ts";
 export {
   cellKey,
   type LiveEngine,
@@ -46,8 +47,9 @@ export { type SimplexOptions, type SimplexSolution, solveSimplex } from "./simpl
 export type { Warm } from "./simplex/warm.ts";
 export { readWarm, SOLUTION_FORMAT, type SolutionFile, type SolvedBy, writeSolutionFile } from "./solution-file.ts";
 export { type LpBudget, solveLp } from "./solve-lp.ts";
+export type { Names, Solved } from "./solve-plan.ts";
 export { loadProblem, type StoredProblem, storeProblem } from "./stored-problem.ts";
-export { verifyPublication } from "./verify.ts";
+export { verifyCertificate } from "./verify.ts";
 export { type SolutionCheck, verifySolution } from "./verify-solution.ts";
 export {
   applyChange,

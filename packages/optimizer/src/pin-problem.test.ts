@@ -3,7 +3,7 @@ import { beforeAll, describe, expect, it } from "vitest";
 import { inputsOf, threeClusters } from "./fleet.fixture.ts";
 import { plan } from "./plan.ts";
 import type { Plan, PlanInputs } from "./plan-types.ts";
-import { verifyPublication } from "./verify.ts";
+import { verifyCertificate } from "./verify.ts";
 
 let fleet: Fleet;
 beforeAll(async () => {
@@ -45,7 +45,7 @@ describe("a pinned cell", () => {
     expect(cellOf(publication, "a").by[engines[2]!]).toBeCloseTo(0.75, 3);
     expect(cellOf(publication, "a").pin).toEqual({ weights: pin.weights, until: pin.until });
     expect(cellOf(publication, "b").pin).toBeUndefined();
-    expect(verifyPublication(publication)).toEqual([]);
+    expect(verifyCertificate(publication)).toEqual([]);
     // The third engine is taken: what the free plan had there of the other clusters has to go elsewhere.
     expect(cellOf(publication, "c").by).not.toEqual(cellOf(free.publication, "c").by);
     const certificate = publication.clusters.get("a")!.certificate;
@@ -63,7 +63,7 @@ describe("a pinned cell", () => {
     const { by, shed } = cellOf(publication, "a");
     expect(by).toEqual({ [first!]: 1 });
     expect(shed).toBeGreaterThan(0.5);
-    expect(verifyPublication(publication)).toEqual([]);
+    expect(verifyCertificate(publication)).toEqual([]);
   });
 
   it("leaves a dead engine's part to the pin's others, and the cell to the optimizer when none is left", () => {

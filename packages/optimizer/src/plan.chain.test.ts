@@ -4,7 +4,7 @@ import { explain } from "./explain.ts";
 import { keysMoved } from "./keys-moved.ts";
 import type { LiveEngine } from "./plan-types.ts";
 import { demandOf, Loop, sixRegions } from "./stability.fixture.ts";
-import { verifyPublication } from "./verify.ts";
+import { verifyCertificate } from "./verify.ts";
 
 describe("a chain of plans through whatever may happen", () => {
   it.each([1, 2, 3])(
@@ -37,7 +37,7 @@ describe("a chain of plans through whatever may happen", () => {
         for (const each of [publication, again.publication]) {
           if (each === null) continue;
           published++;
-          expect(verifyPublication(each), at).toEqual([]);
+          expect(verifyCertificate(each), at).toEqual([]);
           for (const snapshot of each.clusters.values()) {
             expect(checkClusterSnapshot(snapshot), at).toEqual([]);
             const { gapMs, objectiveMs, churnFree } = snapshot.certificate;

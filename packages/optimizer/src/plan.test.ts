@@ -13,7 +13,7 @@ import { describe, expect, it } from "vitest";
 import { EXAMPLE_PROFILE, fleetOf, inputsOf, threeClusters } from "./fleet.fixture.ts";
 import { plan } from "./plan.ts";
 import type { PlanInputs } from "./plan-types.ts";
-import { verifyPublication } from "./verify.ts";
+import { verifyCertificate } from "./verify.ts";
 
 const NO_LIMIT = { deadlineMs: null };
 /** Closed forms know no extra half millisecond. */
@@ -22,7 +22,7 @@ const CLOSED = { evenLoadMs: 0 };
 function planned(inputs: PlanInputs, previous: StoredPublication | null = null): Publication {
   const { status, message, publication } = plan(inputs, previous, null, NO_LIMIT, CLOSED);
   if (publication === null) throw new Error(`${status}: ${message}`);
-  expect(verifyPublication(publication)).toEqual([]);
+  expect(verifyCertificate(publication)).toEqual([]);
   for (const snapshot of publication.clusters.values()) expect(checkClusterSnapshot(snapshot)).toEqual([]);
   return publication;
 }
@@ -152,7 +152,7 @@ describe("the three-cluster example, from fleet to rings", () => {
     for (const [name, snapshot] of publication.clusters)
       expect(parseClusterSnapshot(JSON.stringify(snapshot), name)).toEqual(snapshot);
     const problem: unknown = JSON.parse(JSON.stringify(publication.problem));
-    expect(verifyPublication({ ...publication, problem })).toEqual([]);
+    expect(verifyCertificate({ ...publication, problem })).toEqual([]);
   });
 });
 
@@ -292,7 +292,7 @@ demandRps: { ${cells} }
     );
     expect(status).toBe("solved");
     expect(publication!.clusters.get("a")).toMatchObject({ cells: [], engines: {}, gateways: 2 });
-    expect(verifyPublication(publication!)).toEqual([]);
+    expect(verifyCertificate(publication!)).toEqual([]);
   });
 
   it("names a cell that no engine may serve, and plans the others", async () => {
@@ -309,7 +309,7 @@ profiles: { p: { file: p.yaml } }
     expect(message).toBe("no engine may serve near from far");
     expect(publication!.clusters.get("far")!.cells).toEqual([]);
     expect(publication!.clusters.get("a")!.cells).toHaveLength(1);
-    expect(verifyPublication(publication!)).toEqual([]);
+    expect(verifyCertificate(publication!)).toEqual([]);
   });
 
   it("publishes nothing for inputs that can't be a problem, and says which", async () => {
@@ -327,6 +327,6 @@ profiles: { p: { file: p.yaml } }
     const inputs = inputsOf(await threeClusters());
     const result = plan(inputs, null, null, { deadlineMs: 25 }, { solver: "lp", nowMs: () => (now += 10) });
     expect(result.status).toBe("capped");
-    expect(verifyPublication(result.publication!)).toEqual([]);
+    expect(verifyCertificate(result.publication!)).toEqual([]);
   });
 });

@@ -4,10 +4,11 @@ import { type BuildOptions, buildProblem, type ProblemIndex } from "./build-prob
 import { addChurn } from "./churn.ts";
 import { type Gate, tryGate } from "./gate.ts";
 import { pinProblem } from "./pin-problem.ts";
+import { joinSolved, type PlanPart, planParts, solvePlanParts } from "./plan-parts.ts";
 import { cellKey, type Plan, type PlanBudget, type PlanInputs, type PlanWarm, type SolverWant } from "./plan-types.ts";
 import type { Solution } from "./problem.ts";
 import { publish } from "./publish.ts";
-import { type Names, type Solved, solvePlan } from "./solve-plan.ts";
+import type { Names, Solved } from "./solve-plan.ts";
 
 export interface PlanOptions extends BuildOptions {
   /** Default `auto`: the network simplex, native where the addon is. */
@@ -16,6 +17,13 @@ export interface PlanOptions extends BuildOptions {
   readonly curves?: CurveEvaluator;
   /** Monotonic clock of the budget. */
   readonly nowMs?: () => number;
+}
+
+/** A plan whose problem is made and whose gate is open: its parts want solving, by any thread, in any order. */
+export interface BegunPlan {
+  readonly parts: readonly PlanPart[];
+  /** @param solved one answer to each part, in order */
+  finish(solved: readonly Solved[]): Plan;
 }
 
 /**
@@ -34,36 +42,56 @@ export function plan(
   budget: PlanBudget,
   options: PlanOptions = {},
 ): Plan {
+  const begun = beginPlan(inputs, previous, warm, options);
+  if ("status" in begun) return begun;
+  return begun.finish(solvePlanParts(begun.parts, options.solver ?? "auto", budget, options.nowMs));
+}
+
+/**
+ * `plan` up to its solve, and what comes after: models that share no engine are parts of the problem that can be solved
+ * at the same time. A plan that needs no solve has ended.
+ */
+export function beginPlan(
+  inputs: PlanInputs,
+  previous: StoredPublication | null,
+  warm: PlanWarm | null,
+  options: PlanOptions = {},
+): Plan | BegunPlan {
   const nowMs = options.nowMs ?? (() => performance.now());
   const startMs = nowMs();
-  const want = options.solver ?? "auto";
   const ended = (
     { status, message }: Pick<Plan, "status" | "message">,
     publication: Plan["publication"],
     gate: Gate,
-    solved: Pick<Solved, "solver" | "degraded" | "warm"> = { solver: want === "lp" ? "lp" : "ts", degraded: "", warm },
+    solved: Pick<Solved, "solver" | "degraded" | "warm">,
   ): Plan => {
     const { solver, degraded } = solved;
     return { status, message, publication, gate, warm: solved.warm, solver, degraded, solveMs: nowMs() - startMs };
   };
+  const unsolved = { solver: options.solver === "lp" ? "lp" : "ts", degraded: "", warm } as const;
   const built = buildProblem(inputs, options);
-  if (!built.ok) return ended(built, null, { held: false, why: built.message, certificate: null });
+  if (!built.ok) return ended(built, null, { held: false, why: built.message, certificate: null }, unsolved);
   const { index } = built;
   const problem = addChurn(built.problem, index, previous, inputs.fleet.policy.churnMs);
   const pinned = pinProblem(problem, namesOf(index), inputs.pins ?? []);
   const gate = tryGate(inputs, problem, index, previous, pinned.problem);
-  if (gate.held) return ended({ status: "held", message: "" }, null, gate);
-  const solved = pinned.unpin(solvePlan(pinned.problem, pinned.names, warm, want, budget, nowMs));
-  const { solution } = solved;
-  if (solution.status !== "solved" && solution.status !== "capped") return ended(solution, null, gate, solved);
-  if (solution.status === "capped" && isNoBetter(solution, gate, index))
-    return ended({ status: "held", message: solution.message }, null, gate, solved);
-  const curves = options.curves ?? createCurveEvaluator("auto");
-  const publication = publish(inputs, problem, index, solution, previous, curves);
-  const unserved = index.leftOut.map(
-    ({ cluster, requestClass }) => `no engine may serve ${requestClass} from ${cluster}`,
-  );
-  return ended({ status: solution.status, message: unserved.join("; ") }, publication, gate, solved);
+  if (gate.held) return ended({ status: "held", message: "" }, null, gate, unsolved);
+  const parts = planParts(pinned.problem, pinned.names, warm);
+
+  const finish = (each: readonly Solved[]): Plan => {
+    const solved = pinned.unpin(joinSolved(pinned.problem, pinned.names, parts, each));
+    const { solution } = solved;
+    if (solution.status !== "solved" && solution.status !== "capped") return ended(solution, null, gate, solved);
+    if (solution.status === "capped" && isNoBetter(solution, gate, index))
+      return ended({ status: "held", message: solution.message }, null, gate, solved);
+    const curves = options.curves ?? createCurveEvaluator("auto");
+    const publication = publish(inputs, problem, index, solution, previous, curves);
+    const unserved = index.leftOut.map(
+      ({ cluster, requestClass }) => `no engine may serve ${requestClass} from ${cluster}`,
+    );
+    return ended({ status: solution.status, message: unserved.join("; ") }, publication, gate, solved);
+  };
+  return { parts, finish };
 }
 
 /** Out of time with flows that cost more than the present weights do: those are kept. */

@@ -122,7 +122,7 @@ function gapOf({ status, objectiveMs, lowerBoundMs }: Solution): number {
 }
 
 /** The warm start by the present numbers. */
-function plantWarm(warm: PlanWarm, { cells, engines }: Names): Warm {
+export function plantWarm(warm: PlanWarm, { cells, engines }: Names): Warm {
   if (isSame(warm.cells, cells) && isSame(warm.engines, engines)) return warm.state;
   const cellAt = new Map(warm.cells.map((name, cell) => [name, cell]));
   const engineAt = new Map(warm.engines.map((name, engine) => [name, engine]));

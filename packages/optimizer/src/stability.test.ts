@@ -10,7 +10,7 @@ import type { Problem } from "./problem.ts";
 import { createSimplex } from "./simplex/choose.ts";
 import { randomInstance } from "./simplex/instance.ts";
 import { demandOf, Loop, moved, sixRegions } from "./stability.fixture.ts";
-import { verifyPublication } from "./verify.ts";
+import { verifyCertificate } from "./verify.ts";
 
 /** The best plan of these inputs, were moves free. */
 function freeOptimum(inputs: PlanInputs): Publication {
@@ -152,7 +152,7 @@ describe("a shock", () => {
         const { publication } = loop.tick(shocked);
         if (publication === null) continue;
         // No engine is given more than it holds, at any of the steps.
-        expect(verifyPublication(publication)).toEqual([]);
+        expect(verifyCertificate(publication)).toEqual([]);
         moves += keysMoved(last, publication)!;
       }
       expect(costOf(loop.published)).toBeLessThan(1.01 * costOf(best));

@@ -3,7 +3,7 @@ import { beforeAll, describe, expect, it } from "vitest";
 import { inputsOf, threeClusters } from "./fleet.fixture.ts";
 import { plan } from "./plan.ts";
 import type { StoredProblem } from "./stored-problem.ts";
-import { verifyPublication } from "./verify.ts";
+import { verifyCertificate } from "./verify.ts";
 
 /** Readonly taken off: the tests break what a plan would never write. */
 interface Breakable {
@@ -131,19 +131,19 @@ const broken: readonly { what: string; says: string; by: (publication: Breakable
   },
 ];
 
-describe("verifyPublication", () => {
+describe("verifyCertificate", () => {
   it("finds nothing wrong with a plan", () => {
-    expect(verifyPublication(whole)).toEqual([]);
+    expect(verifyCertificate(whole)).toEqual([]);
   });
 
   it.each(broken)("finds $what", ({ says, by }) => {
     const copy = structuredClone(whole) as unknown as Breakable;
     by(copy);
-    expect(verifyPublication(copy).join("\n")).toContain(says);
+    expect(verifyCertificate(copy).join("\n")).toContain(says);
   });
 
   it("answers a problem that is none, rather than throwing", () => {
-    expect(verifyPublication({ ...whole, problem: "lost" })[0]).toContain("problem: ");
+    expect(verifyCertificate({ ...whole, problem: "lost" })[0]).toContain("problem: ");
   });
 });
 

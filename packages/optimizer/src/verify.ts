@@ -16,7 +16,7 @@ import { loadProblem, type StoredProblem } from "./stored-problem.ts";
  * from the stored problem, the rings and the prices, in code that the solvers and `plan` do not use: weights and rings,
  * conservation, capacity, the cost of the rings' shares, the lower bound, and the prices' explanation.
  */
-export function verifyPublication(publication: Publication): string[] {
+export function verifyCertificate(publication: Publication): string[] {
   let stored: StoredProblem;
   try {
     stored = loadProblem(publication.problem).stored;

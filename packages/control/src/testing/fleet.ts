@@ -23,6 +23,31 @@ ${more}`,
   );
 }
 
+/** Models that share no engine: a problem in as many parts. */
+export async function manyModelsFleet(shape: {
+  models: number;
+  clusters: number;
+  enginesPerModel: number;
+}): Promise<Fleet> {
+  const count = (many: number) => Array.from({ length: many }, (_, at) => at);
+  const places = count(shape.clusters).map((at) => `c${at}: { region: r${at} }`);
+  const engines = count(shape.models * shape.enginesPerModel).map((at) => {
+    const [model, place] = [at % shape.models, (5 * at) % shape.clusters];
+    return `  e${at}: { url: "http://127.0.0.1:9", region: r${place}, models: [m${model}], capacityWps: ${10 + (at % 7)} }`;
+  });
+  return loadFleet(
+    `
+clusters: { ${places.join(", ")} }
+engines:
+${engines.join("\n")}
+classes: { ${count(shape.models).map((model) => `k${model}: { model: m${model}, work: 1 }`)} }
+network: { defaultRttMs: 40 }
+policy: { slots: 256 }`,
+    "fleet.yaml",
+    () => Promise.reject(new Error("no file is named")),
+  );
+}
+
 /** A publication without a solve: every cell goes to the engines that are up, in equal parts. */
 export function evenPublication(inputs: PlanInputs): Publication {
   const engines = [...inputs.fleet.engines.values()];

@@ -1,5 +1,6 @@
 import { checkProblem } from "../check-problem.ts";
-import type { Problem } from "../problem.ts";
+import { noSolution } from "../no-solution.ts";
+import type { Problem, Solution } from "../problem.ts";
 import { connectedParts } from "../shift-prices.ts";
 import { carryWarm } from "./carry-warm.ts";
 import type { Simplex, SimplexRun } from "./choose.ts";
@@ -70,14 +71,35 @@ export function warmOf(problem: Problem, { cells, engines }: Component, warm: Wa
   return isOther ? warm : carryWarm(warm, Int32Array.from(cells), Int32Array.from(engines));
 }
 
-/** One solution of the whole from one of each part: flows in their places, costs and bounds added. */
+/** One solution of the whole from one of each part, by the simplex. */
 export function joinComponents(
   problem: Problem,
   parts: readonly Component[],
   solutions: readonly SimplexSolution[],
 ): SimplexSolution {
-  const whole = refused(problem, { status: "solved", message: "" });
-  let { objectiveMs, lowerBoundMs, pivots, stages, status, message } = whole;
+  const solution = joinSolutions(problem, parts, solutions);
+  const gap =
+    (solution.objectiveMs - solution.lowerBoundMs) / Math.max(Math.abs(solution.lowerBoundMs), Number.MIN_VALUE);
+  return {
+    ...solution,
+    warm: joinWarm(
+      problem,
+      parts,
+      solutions.map(({ warm }) => warm),
+    ),
+    pivots: solutions.reduce((sum, { pivots }) => sum + pivots, 0),
+    stages: solutions.reduce((most, { stages }) => Math.max(most, stages), 0),
+    gapHistory: [gap],
+  };
+}
+
+/**
+ * Flows in their places, costs and bounds added. A part without an answer leaves the whole without one; a part that
+ * stopped early leaves the whole so.
+ */
+export function joinSolutions(problem: Problem, parts: readonly Component[], solutions: readonly Solution[]): Solution {
+  const whole = noSolution(problem, "solved", "");
+  let { objectiveMs, lowerBoundMs, status, message } = whole;
   for (const [at, { cells, engines, arcs }] of parts.entries()) {
     const solution = solutions[at]!;
     place(solution.flowWps, arcs, whole.flowWps);
@@ -86,20 +108,16 @@ export function joinComponents(
     place(solution.priceMs, engines, whole.priceMs);
     objectiveMs += solution.objectiveMs;
     lowerBoundMs += solution.lowerBoundMs;
-    pivots += solution.pivots;
-    stages = Math.max(stages, solution.stages);
-    // A part without an answer leaves the whole without one; a part that stopped early leaves the whole so.
     if (solution.status === "solved" || (status !== "solved" && solution.status === "capped")) continue;
     if (status !== "solved" && status !== "capped") continue;
     status = solution.status;
     message = `part ${at + 1} of ${parts.length}: ${solution.message}`;
   }
-  const gap = (objectiveMs - lowerBoundMs) / Math.max(Math.abs(lowerBoundMs), Number.MIN_VALUE);
-  const warm = joinWarm(problem, parts, solutions);
-  return { ...whole, status, message, objectiveMs, lowerBoundMs, warm, pivots, stages, gapHistory: [gap] };
+  return { ...whole, status, message, objectiveMs, lowerBoundMs };
 }
 
-function joinWarm(problem: Problem, parts: readonly Component[], solutions: readonly SimplexSolution[]): Warm {
+/** What the solves of all parts left, as if it were of the whole. */
+export function joinWarm(problem: Problem, parts: readonly Component[], warms: readonly Warm[]): Warm {
   const all = { cells: problem.demandWps.length, engines: problem.curves.capacityWps.length };
   const root = all.cells + all.engines;
   const parent = new Int32Array(root).fill(root);
@@ -108,7 +126,7 @@ function joinWarm(problem: Problem, parts: readonly Component[], solutions: read
   const heldCell: number[] = [];
   const heldEngine: number[] = [];
   for (const [at, { cells, engines }] of parts.entries()) {
-    const { warm } = solutions[at]!;
+    const warm = warms[at]!;
     const nodes = Int32Array.from([...cells, ...engines.map((engine) => all.cells + engine), root]);
     for (let node = 0; node < warm.parent.length; node++) {
       parent[nodes[node]!] = nodes[warm.parent[node]!]!;
@@ -136,7 +154,8 @@ function place(from: Float64Array, at: Uint32Array, to: Float64Array): void {
   for (let i = 0; i < at.length; i++) to[at[i]!] = from[i]!;
 }
 
-function whole(problem: Problem): Component {
+/** The problem as one part. */
+export function whole(problem: Problem): Component {
   const numbers = (count: number) => Uint32Array.from({ length: count }, (_, at) => at);
   return {
     problem,
