@@ -1,8 +1,13 @@
 import type { BenchGroup } from "./case.ts";
 import { crossing } from "./crossing.ts";
+import type { LoadGroup } from "./load/group.ts";
 import { pick } from "./pick.ts";
+import { request } from "./request.ts";
 import { route } from "./route.ts";
 import { solve } from "./solve.ts";
 import { solver } from "./solver.ts";
+import { stream } from "./stream.ts";
 
 export const groups: readonly BenchGroup[] = [crossing, pick, route, solve, solver];
+/** These load whole processes, and take minutes. */
+export const loadGroups: readonly LoadGroup[] = [request, stream];

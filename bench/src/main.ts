@@ -2,7 +2,9 @@ import { mkdirSync, writeFileSync } from "node:fs";
 import { join } from "node:path";
 import { fileURLToPath } from "node:url";
 import type { BenchGroup, Goal } from "./case.ts";
-import { groups } from "./groups.ts";
+import { groups, loadGroups } from "./groups.ts";
+import type { LoadGroup } from "./load/group.ts";
+import { table } from "./load/table.ts";
 import { measure } from "./measure.ts";
 import { type CaseResult, type Results, showNs, thisCommit, thisMachine } from "./results.ts";
 
@@ -12,15 +14,17 @@ import { type CaseResult, type Results, showNs, thisCommit, thisMachine } from "
  */
 const isShort = process.argv.includes("--short");
 const wanted = process.argv.slice(2).filter((each) => each !== "--short");
-const unknown = wanted.filter((name) => !groups.some((group) => group.name === name));
+const names = [...groups, ...loadGroups].map(({ name }) => name);
+const unknown = wanted.filter((name) => !names.includes(name));
+const isWanted = ({ name }: { name: string }) => wanted.length === 0 || wanted.includes(name);
 if (unknown.length > 0) {
-  console.error(`no group ${unknown.join(", ")}; there are ${groups.map(({ name }) => name).join(", ")}`);
+  console.error(`no group ${unknown.join(", ")}; there are ${names.join(", ")}`);
   process.exitCode = 2;
 } else {
-  await benchAll(groups.filter(({ name }) => wanted.length === 0 || wanted.includes(name)));
+  await benchAll(groups.filter(isWanted), loadGroups.filter(isWanted));
 }
 
-async function benchAll(chosen: readonly BenchGroup[]): Promise<void> {
+async function benchAll(chosen: readonly BenchGroup[], loads: readonly LoadGroup[]): Promise<void> {
   const at = new Date().toISOString();
   const cases: Record<string, CaseResult> = {};
   const missing: string[] = [];
@@ -48,6 +52,14 @@ async function benchAll(chosen: readonly BenchGroup[]): Promise<void> {
     } finally {
       await open.close();
     }
+  }
+  for (const load of loads) {
+    const found = await load.run(isShort ? "short" : "full", (line) => console.log(line));
+    for (const line of table(found)) console.log(line);
+    Object.assign(cases, found.cases);
+    Object.assign(ratios, found.ratios);
+    Object.assign(figures, found.figures);
+    missing.push(...found.missing);
   }
   const results: Results = { at, commit: thisCommit(), machine: thisMachine(), cases, ratios, figures, missing };
   const folder = fileURLToPath(new URL("../results/local/", import.meta.url));

@@ -8,6 +8,8 @@ export interface CaseResult {
   /** Largest distance of a round's median from `medianNs`. */
   readonly spreadNs: number;
   readonly rounds: number;
+  /** Rounds in which other processes took the cores, where that is looked at. */
+  readonly disturbed?: number;
 }
 
 export interface Results {

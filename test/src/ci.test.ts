@@ -38,16 +38,16 @@ describe.skipIf(process.platform === "win32")("the CI run (not on Windows: it is
   const good = { FIRST: "10 passed, 0 failed, 1 skipped", SECOND: "9 passed, 0 failed, 2 skipped" };
 
   it("sums both passes and the crates in its last line", async () => {
-    expect(await run(good)).toEqual({ code: 0, last: "27 passed, 0 failed, 4 skipped" });
+    expect(await run(good)).toEqual({ code: 0, last: "35 passed, 0 failed, 5 skipped" });
   });
 
   it.each<[string, Record<string, string>, string]>([
-    ["a pass that ran no test", { FIRST: "0 passed, 0 failed, 3 skipped" }, "17 passed, 1 failed, 6 skipped"],
-    ["a pass without a closing line", { SECOND: "9 passed" }, "18 passed, 1 failed, 2 skipped"],
-    ["a failing test", { SECOND: "8 passed, 1 failed, 2 skipped", SECOND_ENDS: "1" }, "26 passed, 1 failed, 4 skipped"],
-    ["a pass that ends badly although no test failed", { FIRST_ENDS: "1" }, "27 passed, 1 failed, 4 skipped"],
-    ["a crate's test that fails", { CRATES: "101" }, "27 passed, 1 failed, 4 skipped"],
-    ["every other check that fails, one each", { REST: "1" }, "27 passed, 4 failed, 4 skipped"],
+    ["a pass that ran no test", { FIRST: "0 passed, 0 failed, 3 skipped" }, "25 passed, 1 failed, 7 skipped"],
+    ["a pass without a closing line", { SECOND: "9 passed" }, "26 passed, 1 failed, 3 skipped"],
+    ["a failing test", { SECOND: "8 passed, 1 failed, 2 skipped", SECOND_ENDS: "1" }, "34 passed, 1 failed, 5 skipped"],
+    ["a pass that ends badly although no test failed", { FIRST_ENDS: "1" }, "35 passed, 1 failed, 5 skipped"],
+    ["crates' tests that fail, one for each workspace", { CRATES: "101" }, "35 passed, 2 failed, 5 skipped"],
+    ["every other check that fails, one each", { REST: "1" }, "35 passed, 4 failed, 5 skipped"],
   ])("fails for %s, and says so in the last line", async (_what, change, last) => {
     expect(await run({ ...good, ...change })).toEqual({ code: 1, last });
   });

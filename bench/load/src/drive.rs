@@ -3,7 +3,7 @@
 use crate::cli::Plan;
 use crate::link::{Got, Link};
 use crate::marker::stamps;
-use crate::message::{Kind, Message};
+use crate::peer::Peer;
 use crate::report::Report;
 use crate::request::Requests;
 use crate::timer::{Alarm, now_ns};
@@ -43,17 +43,6 @@ struct Drive<'a> {
     failed_in_a_row: u64,
     /// When to look again for answers that are overdue.
     next_look_ns: u64,
-}
-
-struct Peer {
-    link: Option<Link>,
-    answer: Message,
-    sent_ns: u64,
-    waits: bool,
-    had_byte: bool,
-    ever_awake: bool,
-    /// Body bytes that may hold the beginning of a stamp.
-    rest: Vec<u8>,
 }
 
 impl<'a> Drive<'a> {
@@ -111,8 +100,7 @@ impl<'a> Drive<'a> {
         }
         self.next_look_ns = now + LOOK_EVERY_NS;
         for at in 0..self.peers.len() {
-            let Peer { waits, had_byte, sent_ns, .. } = self.peers[at];
-            if waits && !had_byte && now > sent_ns + PATIENCE_NS {
+            if self.peers[at].is_late(now, PATIENCE_NS) {
                 self.fail(at, "no answer began in time")?;
             }
         }
@@ -140,8 +128,8 @@ impl<'a> Drive<'a> {
     fn send_due(&mut self, now: u64) -> io::Result<()> {
         let Some(rate) = self.plan.rate else {
             while self.peers.len() < self.plan.connections && self.next_ns <= now {
-                let at = self.open()?;
-                self.send(at)?;
+                self.peers.push(Peer::new());
+                self.send(self.peers.len() - 1)?;
                 self.next_ns += (1e9 / self.plan.ramp) as u64;
             }
             return Ok(());
@@ -151,27 +139,13 @@ impl<'a> Drive<'a> {
                 self.report.late_ns.push(now_ns() - self.next_ns);
             }
             self.next_ns += (1e9 / rate) as u64;
-            let at = match self.idle.pop() {
-                Some(at) => at,
-                None => self.open()?,
-            };
+            let at = self.idle.pop().unwrap_or_else(|| {
+                self.peers.push(Peer::new());
+                self.peers.len() - 1
+            });
             self.send(at)?;
         }
         Ok(())
-    }
-
-    /// A place for a connection; it is made when there is something to send.
-    fn open(&mut self) -> io::Result<usize> {
-        self.peers.push(Peer {
-            link: None,
-            answer: Message::new(Kind::Answer),
-            sent_ns: 0,
-            waits: false,
-            had_byte: false,
-            ever_awake: false,
-            rest: Vec::new(),
-        });
-        Ok(self.peers.len() - 1)
     }
 
     fn send(&mut self, at: usize) -> io::Result<()> {
@@ -183,16 +157,7 @@ impl<'a> Drive<'a> {
             peer.link = Some(Link::new(socket));
             self.report.opened += u64::from(self.window_ns.is_some());
         }
-        peer.answer = Message::new(Kind::Answer);
-        peer.waits = true;
-        peer.had_byte = false;
-        peer.rest.clear();
-        peer.sent_ns = now_ns();
-        let sent = peer.link.as_mut().map_or(Ok(()), |link| link.send(self.requests.next()));
-        match sent {
-            Ok(()) => Ok(()),
-            Err(error) => self.fail(at, &error.to_string()),
-        }
+        peer.send(self.requests.next()).or_else(|error| self.fail(at, &error.to_string()))
     }
 
     fn serve(&mut self, at: usize, writable: bool, buffer: &mut [u8]) -> io::Result<()> {

@@ -14,6 +14,7 @@ mod drive;
 mod link;
 mod marker;
 mod message;
+mod peer;
 mod report;
 mod request;
 mod stub;
