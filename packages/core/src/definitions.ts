@@ -1,10 +1,11 @@
 import type { ClassSpec, EngineSpec } from "./fleet.ts";
-import type { SnapshotClass, SnapshotEngine } from "./snapshot.ts";
+import type { Profile } from "./profile.ts";
+import type { EngineLatency, SnapshotClass, SnapshotEngine } from "./snapshot.ts";
 
 /** What a snapshot says of an engine by the fleet file alone: no credentials, and nothing of the plan's. */
 export type EngineDefinition = Omit<
   SnapshotEngine,
-  "rttMs" | "plannedFactor" | "plannedReady" | "loadWps" | "capacityWps" | "priceMs" | "worthMs"
+  "latency" | "rttMs" | "plannedFactor" | "plannedReady" | "loadWps" | "capacityWps" | "priceMs" | "worthMs"
 >;
 
 export function engineDefinition(spec: EngineSpec): EngineDefinition {
@@ -22,6 +23,12 @@ export function engineDefinition(spec: EngineSpec): EngineDefinition {
     adminState: spec.adminState,
     health: { ...health },
   };
+}
+
+/** What a gateway measures an engine's times against. */
+export function latencyDefinition({ ttftMs, tbotMs, prefillMsPerTok, reference }: Profile): EngineLatency {
+  const own = (knots: Profile["ttftMs"]): [number, number][] => knots.map(([utilisation, ms]) => [utilisation, ms]);
+  return { ttftMs: own(ttftMs), tbotMs: own(tbotMs), prefillMsPerTok, promptTokens: reference.promptTokens };
 }
 
 /** What a snapshot says of a class, under its name. */

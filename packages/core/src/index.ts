@@ -2,7 +2,7 @@
 
 export { type Clock, ManualClock, systemClock } from "./clock.ts";
 export { type CurveSet, type CurveValues, evaluateCurves, type Knots, valueAt } from "./curve.ts";
-export { classDefinition, type EngineDefinition, engineDefinition } from "./definitions.ts";
+export { classDefinition, type EngineDefinition, engineDefinition, latencyDefinition } from "./definitions.ts";
 export { type DemandReport, demandReportSchema, parseDemandReport } from "./demand.ts";
 export { parseBy, parseYaml, refuse, schemaProblems } from "./document.ts";
 export { type Ineligible, ineligibleFor } from "./eligible.ts";
@@ -40,6 +40,7 @@ export {
   checkClusterSnapshot,
   clusterSnapshotSchema,
   decodeRing,
+  type EngineLatency,
   encodeRing,
   isNewer,
   parseClusterSnapshot,

@@ -10,6 +10,7 @@ import { ADMIN_STATES, CAPABILITIES, ENGINE_KINDS } from "./words.ts";
 
 const finite = z.number().finite();
 const notNegative = finite.nonnegative();
+const knots = z.array(z.tuple([notNegative, notNegative])).min(1);
 const probe = { path: z.string().nullable(), pathIsDefault: z.boolean(), port: z.int().nullable() };
 
 const snapshotEngine = z.object({
@@ -24,6 +25,16 @@ const snapshotEngine = z.object({
   replicas: z.int().positive(),
   adminState: z.enum(ADMIN_STATES),
   health: z.object({ ...probe, intervalMs: z.number().positive() }),
+  /** What its profile says of a request's times; older publications leave it out. */
+  latency: z
+    .object({
+      ttftMs: knots,
+      tbotMs: knots,
+      prefillMsPerTok: notNegative,
+      /** Of the request that `ttftMs` is about. */
+      promptTokens: notNegative,
+    })
+    .exactOptional(),
   /** From this cluster. */
   rttMs: notNegative,
   /** 1 − severity it was planned with: 1 = healthy. */
@@ -117,6 +128,8 @@ export const clusterSnapshotSchema = z.object({
 
 export type ClusterSnapshot = z.infer<typeof clusterSnapshotSchema>;
 export type SnapshotEngine = z.infer<typeof snapshotEngine>;
+/** Expected times of an engine's requests against its utilisation. */
+export type EngineLatency = NonNullable<SnapshotEngine["latency"]>;
 export type SnapshotClass = z.infer<typeof snapshotClass>;
 export type SnapshotCell = z.infer<typeof snapshotCell>;
 export type Reserve = z.infer<typeof reserve>;

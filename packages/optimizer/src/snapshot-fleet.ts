@@ -3,6 +3,7 @@ import {
   classDefinition,
   engineDefinition,
   type Fleet,
+  latencyDefinition,
   type Publication,
   type SnapshotClass,
   type SnapshotEngine,
@@ -50,8 +51,8 @@ type Definition = Omit<SnapshotEngine, "rttMs" | keyof FiguresOfSnapshot>;
 type FiguresOfSnapshot = Pick<SnapshotEngine, "loadWps" | "capacityWps" | "priceMs" | "worthMs">;
 
 /** What a snapshot says of an engine besides its distance and the plan's figures. */
-function definition({ spec, adminState, plannedFactor, plannedReady }: EngineFacts): Definition {
-  return { ...engineDefinition(spec), adminState, plannedFactor, plannedReady };
+function definition({ spec, profile, adminState, plannedFactor, plannedReady }: EngineFacts): Definition {
+  return { ...engineDefinition(spec), latency: latencyDefinition(profile), adminState, plannedFactor, plannedReady };
 }
 
 /** How much of its health an engine may lose or win while gateways are still told the old figure. */

@@ -9,6 +9,7 @@ import {
   GuidevaneError,
   idleMs,
   ineligibleFor,
+  latencyDefinition,
   profileOf,
   rttMsOf,
   type SnapshotCell,
@@ -49,6 +50,7 @@ export function bootstrapSnapshot(fleet: Fleet, clusterName: string, wallMs = 0)
 function unplanned(fleet: Fleet, cluster: ClusterSpec, engine: EngineSpec): SnapshotEngine {
   return {
     ...engineDefinition(engine),
+    latency: latencyDefinition(profileOf(fleet, engine)),
     rttMs: rttMsOf(fleet, cluster, engine),
     plannedFactor: 1,
     plannedReady: engine.replicas,
