@@ -193,7 +193,6 @@ export type FleetDocument = z.infer<typeof fleetSchema>;
  * silently ignored is worse than one that is missing. `*` stands for any one key.
  */
 export const NOT_SUPPORTED_YET: readonly string[] = [
-  "aliases",
   "engines.*.replicasFrom",
   "engines.*.maxStreams",
   "gateway.limits.maxStreams",

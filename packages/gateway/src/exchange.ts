@@ -22,7 +22,9 @@ export interface Exchange {
   readonly client: Client | null;
   readonly head: RequestHead;
   readonly routing: Routing;
-  /** As the client sent it; let go when the answer's head is sent. */
+  /** Lower-case names of the client's headers that go to no engine. */
+  withheld: readonly string[];
+  /** As the client sent it, but for an alias; let go when the answer's head is sent. */
   body: Buffer;
   /** As JSON text; the same bytes where they were not compressed. */
   text: Buffer;
@@ -50,14 +52,14 @@ export function readChoice(out: Uint32Array): Choice {
 
 /** The request as one engine gets it. */
 export function engineRequest(exchange: Exchange, engine: Engine, fresh: boolean): EngineRequest {
-  const { request, requestId, accepted, body, client } = exchange;
+  const { request, requestId, accepted, body, client, withheld } = exchange;
   const { passthrough, headers } = engine.credentials;
   return {
     method: "POST",
     path: `${engine.pathPrefix}${accepted.path}${queryToEngine(accepted.query, passthrough && client?.keyInQuery !== true)}`,
     headers: headersToEngine(request.rawHeaders, {
       passthrough,
-      withheld: client?.keyHeaders ?? NONE,
+      withheld,
       added: ["x-request-id", requestId, ...headers],
     }),
     body,

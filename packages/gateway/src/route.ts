@@ -3,6 +3,7 @@ import type { Outcome } from "@guidevane/core";
 import { plannedShed } from "@guidevane/guard";
 import { type HeadFacts, NO_CLASS, OUT, OUT_WORDS, ROUTE_STATUS, type RouteStatus } from "@guidevane/selector";
 import { accept } from "./accept.ts";
+import { resolveAlias } from "./alias.ts";
 import { type AnswerManner, type ApiError, writeError } from "./api-error.ts";
 import { readable, readBody, refuseEncoding, refuseLength } from "./body.ts";
 import type { ClientKeys } from "./client-keys.ts";
@@ -114,6 +115,7 @@ class RequestPath {
         routing,
         body: body.bytes,
         text: text.bytes,
+        withheld: client?.keyHeaders ?? [],
         className: undefined,
       });
     } finally {
@@ -133,8 +135,10 @@ class RequestPath {
     if (className !== undefined && requestClass !== undefined)
       demand.arrived(className, requestClass.work, isClientRetry(request));
 
-    if (status !== ROUTE_STATUS.ok) {
-      writeError(response, unroutable(exchange, status, out, random()), ownAnswer(exchange));
+    const error =
+      status === ROUTE_STATUS.ok ? resolveAlias(exchange, out) : unroutable(exchange, status, out, random());
+    if (error !== null) {
+      writeError(response, error, ownAnswer(exchange));
       return this.#count(exchange, "rejected");
     }
     const shed = routing.snapshot.cells[out[OUT.cell]!]?.shed ?? 0;
