@@ -58,8 +58,9 @@ describe("a fleet file rewritten for this machine", () => {
     const text = `
 clusters: { a: { region: r } }
 engines:
-  e: { url: "https://engine.example/prefix", region: r, models: [m], profile: p, auth: { keyEnv: KEY }, health: { path: /up, port: 99 }, metrics: { port: 98 } }
+  e: { url: "https://engine.example/prefix", region: r, models: [m], profile: p, auth: { keyEnv: KEY }, health: { path: /up, port: 99 }, metrics: { port: 98 }, tls: { caFile: ca.pem } }
 profiles: { p: { file: ${resolve(dirname(DEFAULT_FLEET), "profile.yaml")} } }
+gateway: { clientKeys: { file: keys } }
 `;
     const asked = await loadFleet(text, "asked", (path) => readFile(path, "utf8"));
     const rewritten = await loadFleet(
@@ -70,6 +71,8 @@ profiles: { p: { file: ${resolve(dirname(DEFAULT_FLEET), "profile.yaml")} } }
     const engine = rewritten.engines.get("e")!;
     expect(engine).toMatchObject({ url: "http://127.0.0.1:9200", auth: {}, capacityWps: 100 });
     expect([engine.health.port, engine.metrics.port]).toEqual([null, null]);
+    expect(engine.tls).toEqual({});
+    expect(rewritten.gateway.clientKeys).toBeUndefined();
   });
 
   it("is scaled by what the cores carry, and never up", () => {

@@ -37,9 +37,12 @@ export function rewriteFleet(text: string, file: string, fleet: Fleet, ports: Up
     engine.capacityWps = fleet.engines.get(id)!.capacityWps * factor;
     // An emulated engine asks for no key and has everything on one port.
     delete engine.auth;
+    delete engine.tls;
     delete engine.health?.port;
     delete engine.metrics?.port;
   }
+  // Nor does the driver bring one, and people who try the fleet out should not need to.
+  delete document.gateway?.clientKeys;
   for (const profile of Object.values(document.profiles ?? {})) profile.file = resolve(folder, profile.file);
   if (document.network?.file !== undefined) document.network.file = resolve(folder, document.network.file);
   for (const byClass of Object.values(document.demandRps ?? {})) {
@@ -50,9 +53,13 @@ export function rewriteFleet(text: string, file: string, fleet: Fleet, ports: Up
 
 /** What of a checked fleet file is changed here. */
 interface FleetText {
-  engines?: Record<string, { url: string; capacityWps?: number; auth?: unknown; health?: Ported; metrics?: Ported }>;
+  engines?: Record<
+    string,
+    { url: string; capacityWps?: number; auth?: unknown; tls?: unknown; health?: Ported; metrics?: Ported }
+  >;
   profiles?: Record<string, { file: string }>;
   network?: { file?: string };
+  gateway?: { clientKeys?: unknown };
   demandRps?: Record<string, Record<string, number>>;
 }
 
