@@ -23,6 +23,15 @@ export function parseCount(flag: string, text: string): number {
   return /^\d{1,15}$/.test(text) ? Number(text) : badUsage(flag, text, "must be a whole number of 0 or more");
 }
 
+/** How many threads serve requests. @throws GuidevaneError `bad_usage` */
+export function parseThreads(flag: string, text: string): number {
+  const threads = parseCount(flag, text);
+  return threads >= 1 && threads <= THREADS_MAX ? threads : badUsage(flag, text, `must be 1 to ${THREADS_MAX}`);
+}
+
+/** More than a machine has cores only costs memory. */
+const THREADS_MAX = 256;
+
 export function isLoopback(host: string): boolean {
   return host === "localhost" || host === "::1" || /^127(\.\d{1,3}){3}$/.test(host);
 }

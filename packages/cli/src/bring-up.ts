@@ -18,6 +18,8 @@ export interface UpRun {
   readonly ports: UpPorts;
   readonly group: ChildGroup;
   readonly talk: boolean;
+  /** Of each gateway. */
+  readonly threads: number;
 }
 
 /** What a run shows when it stands. */
@@ -48,7 +50,7 @@ export async function bringUp(run: UpRun): Promise<UpOutcome> {
   const gateways = [...fleet.clusters.keys()].map((cluster) => {
     const args = ["gateway", "--cluster", cluster, ...common, "--control", controlUrl];
     args.push("--state", join(run.folder, `gateway-${cluster}`), "--listen", address(ports.gateways.get(cluster)!));
-    args.push("--admin", address(ports.gatewayAdmins.get(cluster)!));
+    args.push("--admin", address(ports.gatewayAdmins.get(cluster)!), "--threads", String(run.threads));
     return group.start({ name: `gateway ${cluster}`, tier: 1 }, args, env);
   });
 

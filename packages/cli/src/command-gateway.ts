@@ -1,7 +1,8 @@
 import { readFileSync } from "node:fs";
+import { availableParallelism } from "node:os";
 import { dirname, resolve } from "node:path";
 import type { Command } from "commander";
-import { adminToken, parseAddress } from "./address.ts";
+import { adminToken, parseAddress, parseThreads } from "./address.ts";
 import { badUsage } from "./exit-code.ts";
 import { createLog } from "./log.ts";
 import { isChild, tellReady, untilStopped } from "./process-life.ts";
@@ -28,12 +29,12 @@ export function addGateway(program: Command): void {
     .requiredOption("--admin <host:port>", "where operators connect; not loopback needs GUIDEVANE_ADMIN_TOKEN")
     .requiredOption("--control <url,url>", "admin addresses of the control planes")
     .requiredOption("--state <dir>", "folder that keeps the last good snapshot")
-    .option("--threads <n>", "request threads (not supported yet)")
+    .option("--threads <n>", "threads that serve requests (default: as many as cores)")
     .action((flags: GatewayFlags) => gateway(flags));
 }
 
 async function gateway(flags: GatewayFlags): Promise<void> {
-  if (flags.threads !== undefined) badUsage("--threads", flags.threads, "is not supported yet");
+  const threads = flags.threads === undefined ? availableParallelism() : parseThreads("--threads", flags.threads);
   parseAddress("--listen", flags.listen);
   const token = adminToken("--admin", parseAddress("--admin", flags.admin), process.env);
   const controlUrls = flags.control.split(",").map((url) => parseUrl("--control", url));
@@ -50,6 +51,7 @@ async function gateway(flags: GatewayFlags): Promise<void> {
     admin: flags.admin,
     controlUrls,
     stateDir: flags.state,
+    threads,
     adminToken: token,
     secrets: {
       env: (name) => process.env[name],

@@ -3,7 +3,7 @@ import { availableParallelism, tmpdir } from "node:os";
 import { join } from "node:path";
 import { setTimeout as delay } from "node:timers/promises";
 import type { Command } from "commander";
-import { parsePort } from "./address.ts";
+import { parsePort, parseThreads } from "./address.ts";
 import { bringUp, local, type UpOutcome, type UpRun } from "./bring-up.ts";
 import { ChildGroup } from "./child-group.ts";
 import { badUsage, CommandFailure } from "./exit-code.ts";
@@ -17,7 +17,7 @@ interface UpFlags {
   fleet?: string;
   demand: string;
   port: string;
-  threads?: string;
+  threads: string;
   json?: true;
 }
 
@@ -35,12 +35,12 @@ export function addUp(program: Command): void {
       "8080",
     )
     .option("--json", "print what the table has as one line of JSON")
-    .option("--threads <n>", "request threads of each gateway (not supported yet)")
+    .option("--threads <n>", "threads of each gateway that serve requests", "1")
     .action((flags: UpFlags) => up(flags));
 }
 
 async function up(flags: UpFlags): Promise<void> {
-  if (flags.threads !== undefined) badUsage("--threads", flags.threads, "is not supported yet");
+  const threads = parseThreads("--threads", flags.threads);
   if (flags.demand !== "talk" && flags.demand !== "none") badUsage("--demand", flags.demand, "must be talk or none");
   const file = flags.fleet ?? DEFAULT_FLEET;
   const asked = await readFleet(file);
@@ -62,6 +62,7 @@ async function up(flags: UpFlags): Promise<void> {
       ports,
       group,
       talk: flags.demand === "talk",
+      threads,
     };
     if (!flags.json) process.stdout.write(showStart(run, factor));
     const end = await untilEnd(

@@ -92,7 +92,7 @@ describe("the program", { timeout: 60_000 }, () => {
     ["a fleet file that is not there", ["fleet", "check", "/nowhere.yaml"], 'can\'t read "/nowhere.yaml" (ENOENT)'],
     ["a port that can't be", ["up", "--port", "70000"], '--port: must be a port, 0 to 65535 (got "70000")'],
     ["a demand that can't be", ["up", "--demand", "lots"], '--demand: must be talk or none (got "lots")'],
-    ["threads", ["up", "--threads", "2"], '--threads: is not supported yet (got "2")'],
+    ["threads", ["up", "--threads", "0"], '--threads: must be 1 to 256 (got "0")'],
     ["a kind of engine for later", ["emulate", "--kind", "tgi"], '--kind: is not supported yet (got "tgi")'],
     ["an emulator without a port", ["emulate", "--model", "m", "--profile", PROFILE], "--port: is required"],
     [
