@@ -14,6 +14,43 @@ const CHORDS = 48;
  * `errorMs` above the problem's own least cost. φ comes from core's evaluation; nothing of this package takes part.
  */
 export function leastCostByHighs(problem: Problem): { costMs: number; errorMs: number } {
+  return solveLinear(problem, CHORDS, chordsOf);
+}
+
+/** Least costs between which a problem's own lies: with its φ by tangents, which lie below it, and by chords, above. */
+export function squeezeByHighs(problem: Problem, perPiece: number): { lowMs: number; highMs: number } {
+  return {
+    lowMs: solveLinear(problem, perPiece, tangentsOf).costMs,
+    highMs: solveLinear(problem, perPiece, chordsOf).costMs,
+  };
+}
+
+interface Piece {
+  readonly from: number;
+  readonly to: number;
+  /** φ′ at `from`, ms per unit of work; it rises by `curvature` per unit. */
+  readonly slope: number;
+  readonly curvature: number;
+}
+
+type Segments = (piece: Piece, count: number) => { wps: number; slopeMs: number }[];
+
+/** A parabola's chord is as steep as its middle. */
+const chordsOf: Segments = ({ from, to, slope, curvature }, count) => {
+  const wps = (to - from) / count;
+  return Array.from({ length: count }, (_, at) => ({ wps, slopeMs: slope + curvature * wps * (at + 0.5) }));
+};
+
+/** Tangents at both ends and between; neighbours meet halfway. */
+const tangentsOf: Segments = ({ from, to, slope, curvature }, count) => {
+  const step = (to - from) / count;
+  return Array.from({ length: count + 1 }, (_, at) => ({
+    wps: at === 0 || at === count ? step / 2 : step,
+    slopeMs: slope + curvature * step * at,
+  }));
+};
+
+function solveLinear(problem: Problem, perPiece: number, segmentsOf: Segments): { costMs: number; errorMs: number } {
   const linear: string[] = [];
   let errorMs = 0;
   const rows: string[] = [];
@@ -43,14 +80,13 @@ export function leastCostByHighs(problem: Problem): { costMs: number; errorMs: n
   for (const [engine, flows] of arriving) {
     const terms: string[] = [];
     let widest = 0;
-    for (const [piece, { from, to, slope, curvature }] of pieces(problem, engine).entries()) {
-      const width = (to - from) / CHORDS;
-      widest = Math.max(widest, (curvature * width ** 2) / 8);
-      for (let chord = 0; chord < CHORDS; chord++) {
-        const name = `t${engine}_${piece}_${chord}`;
-        linear.push(`${slope + curvature * width * (chord + 0.5)} ${name}`);
+    for (const [number, piece] of pieces(problem, engine).entries()) {
+      widest = Math.max(widest, (piece.curvature * ((piece.to - piece.from) / perPiece) ** 2) / 8);
+      for (const [at, { wps, slopeMs }] of segmentsOf(piece, perPiece).entries()) {
+        const name = `t${engine}_${number}_${at}`;
+        linear.push(`${slopeMs} ${name}`);
         terms.push(name);
-        bounds.push(`0 <= ${name} <= ${width}`);
+        bounds.push(`0 <= ${name} <= ${wps}`);
       }
     }
     errorMs += widest;
@@ -71,7 +107,7 @@ export function leastCostByHighs(problem: Problem): { costMs: number; errorMs: n
   return { costMs: solved.ObjectiveValue, errorMs };
 }
 
-function pieces({ curves }: Problem, engine: number) {
+function pieces({ curves }: Problem, engine: number): Piece[] {
   const capacity = curves.capacityWps[engine]!;
   if (capacity === 0) return [];
   const knots = curves.knotRho.subarray(curves.knotStart[engine], curves.knotStart[engine + 1]);

@@ -1,119 +1,43 @@
 import { seededRandom } from "@guidevane/core";
 import { describe, expect, it } from "vitest";
-import { lowerBound, objective } from "../bound.ts";
-import { conjugate, costAt } from "../engine-cost.ts";
-import type { Problem } from "../problem.ts";
-import { shedCost, shedPrice } from "../shed.ts";
+import { faultsOf } from "./faults.fixture.ts";
 import { nextProblem, oddProblem } from "./odd-problem.fixture.ts";
-import { type SimplexSolution, solveSimplex } from "./solve.ts";
+import { solveSimplex } from "./solve.ts";
 
-/** Everything wrong with a solution, judged by the package's own certificate, which shares no code with the solver. */
-function faults(problem: Problem, solution: SimplexSolution): string[] {
-  const found: string[] = [];
-  if (solution.status !== "solved") found.push(`${solution.status}: ${solution.message}`);
-  const engines = problem.curves.capacityWps.length;
-  const load = new Float64Array(engines);
-  const all = problem.demandWps.reduce((sum, value) => sum + value, 0);
-  for (const [cell, demand] of problem.demandWps.entries()) {
-    let sum = solution.shedWps[cell]!;
-    if (!(sum >= 0)) found.push(`cell ${cell} sheds ${sum}`);
-    for (let arc = problem.arcStart[cell]!; arc < problem.arcStart[cell + 1]!; arc++) {
-      const flow = solution.flowWps[arc]!;
-      if (!(flow >= 0)) found.push(`arc ${arc} carries ${flow}`);
-      sum += flow;
-      load[problem.arcEngine[arc]!] = load[problem.arcEngine[arc]!]! + flow;
-    }
-    if (Math.abs(sum - demand) > 4 * Number.EPSILON * Math.max(sum, demand))
-      found.push(`cell ${cell}: ${sum} of ${demand}`);
-  }
-  for (let engine = 0; engine < engines; engine++) {
-    const capacity = problem.curves.capacityWps[engine]!;
-    if (load[engine]! > capacity * (1 + 8 * Number.EPSILON))
-      found.push(`engine ${engine}: ${load[engine]} on ${capacity}`);
-  }
-  const cost = problem.churn === undefined ? objective(problem, solution) : objectiveWithChurn(problem, solution);
-  const bound =
-    problem.churn === undefined
-      ? lowerBound(problem, solution.priceMs).lowerBoundMs
-      : boundWithChurn(problem, solution.priceMs);
-  const gap = all > 0 ? (cost - bound) / Math.max(Math.abs(bound), Number.MIN_VALUE) : cost - bound;
-  if (!(gap <= 1e-6 && gap >= -1e-10)) found.push(`gap ${gap}: ${cost} over ${bound}`);
-  if (Math.abs(cost - solution.objectiveMs) > 1e-10 * Math.abs(cost))
-    found.push(`cost ${solution.objectiveMs}, is ${cost}`);
-  return found;
-}
-
-function objectiveWithChurn(problem: Problem, { flowWps, shedWps, loadWps }: SimplexSolution): number {
-  let total = 0;
-  for (const [arc, flow] of flowWps.entries())
-    total +=
-      problem.arcCostMs[arc]! * flow +
-      problem.churn!.moveMs[arc]! * Math.max(0, flow - problem.churn!.referenceWps[arc]!);
-  for (const [engine, load] of loadWps.entries()) total += costAt(problem.curves, engine, load);
-  for (const [cell, shed] of shedWps.entries()) total += shedCost(problem, cell, shed);
-  return total;
-}
-
-/** The largest bound that these prices give: π tried at every place where the bound bends. */
-function boundWithChurn(problem: Problem, priceMs: Float64Array): number {
-  let total = 0;
-  const steps = Math.max(1, problem.shedSteps);
-  for (const [cell, demand] of problem.demandWps.entries()) {
-    const arcs: { at: number; reference: number }[] = [];
-    let most = Number.POSITIVE_INFINITY;
-    for (let arc = problem.arcStart[cell]!; arc < problem.arcStart[cell + 1]!; arc++) {
-      const engine = problem.arcEngine[arc]!;
-      if (!(problem.curves.capacityWps[engine]! > 0)) continue;
-      const at = problem.arcCostMs[arc]! + priceMs[engine]!;
-      most = Math.min(most, at + problem.churn!.moveMs[arc]!);
-      arcs.push({ at, reference: problem.churn!.referenceWps[arc]! });
-    }
-    const sheds = Array.from({ length: steps }, (_, step) => shedPrice(problem, cell, step / steps));
-    const bends = [most, ...arcs.map(({ at }) => at), ...sheds].filter((pi) => pi <= most && Number.isFinite(pi));
-    total += Math.max(
-      ...bends.map((pi) => {
-        const priced = (demand / steps) * sheds.reduce((sum, price) => sum + Math.min(price, pi), 0);
-        return priced + arcs.reduce((sum, { at, reference }) => sum + reference * Math.min(0, at - pi), 0);
-      }),
-    );
-  }
-  for (const [engine, price] of priceMs.entries()) total -= conjugate(problem.curves, engine, price);
-  return total;
-}
-
+/** The TypeScript twin alone; `truth.test.ts` has both, and as many problems as one likes. */
 describe("the network simplex on odd problems", () => {
-  it("conserves demand, keeps capacities and proves its gap on 3,000 problems from nothing", () => {
-    for (let seed = 1; seed <= 3000; seed++) {
+  it("conserves demand, keeps capacities and proves its gap on 600 problems from nothing", () => {
+    for (let seed = 1; seed <= 600; seed++) {
       const problem = oddProblem(seed);
-      expect(faults(problem, solveSimplex(problem)), `seed ${seed}`).toEqual([]);
+      expect(faultsOf(problem, solveSimplex(problem)), `seed ${seed}`).toEqual([]);
     }
   });
 
   it("does so with a price on moving, whatever the reference", () => {
-    for (let seed = 1; seed <= 1500; seed++) {
+    for (let seed = 1; seed <= 400; seed++) {
       const problem = oddProblem(seed, true);
-      expect(faults(problem, solveSimplex(problem)), `seed ${seed}`).toEqual([]);
+      expect(faultsOf(problem, solveSimplex(problem)), `seed ${seed}`).toEqual([]);
     }
   });
 
   it.each([false, true])(
     "does so from the last tree, tick after tick, while demand and engines change (churn: %s)",
     (churn) => {
-      for (let seed = 1; seed <= 250; seed++) {
+      for (let seed = 1; seed <= 60; seed++) {
         const random = seededRandom(seed);
         let problem = oddProblem(seed, churn);
         let solution = solveSimplex(problem);
         for (let tick = 0; tick < 5; tick++) {
           problem = nextProblem(problem, solution, random);
           solution = solveSimplex(problem, { warm: solution.warm });
-          expect(faults(problem, solution), `seed ${seed}, tick ${tick}`).toEqual([]);
+          expect(faultsOf(problem, solution), `seed ${seed}, tick ${tick}`).toEqual([]);
         }
       }
     },
   );
 
   it("makes no pivot, and no other answer, when nothing changed", () => {
-    for (let seed = 1; seed <= 200; seed++) {
+    for (let seed = 1; seed <= 100; seed++) {
       const problem = oddProblem(seed);
       const first = solveSimplex(problem);
       const again = solveSimplex(problem, { warm: first.warm });
@@ -121,29 +45,4 @@ describe("the network simplex on odd problems", () => {
       expect(again.objectiveMs).toBeCloseTo(first.objectiveMs, 6);
     }
   });
-
-  // GUIDEVANE_FUZZ_SECONDS=600 GUIDEVANE_FUZZ_SEED=1 npx vitest run packages/optimizer/src/simplex/odd-problems
-  const seconds = Number(process.env.GUIDEVANE_FUZZ_SECONDS ?? 0);
-  it.skipIf(seconds === 0)(
-    `does so for as long as it is told${seconds === 0 ? " (skipped: GUIDEVANE_FUZZ_SECONDS is not set)" : ""}`,
-    { timeout: 1000 * (seconds + 60) },
-    () => {
-      const first = Number(process.env.GUIDEVANE_FUZZ_SEED ?? 1_000_000);
-      const until = performance.now() + 1000 * seconds;
-      let seed = first;
-      for (; performance.now() < until; seed++) {
-        const random = seededRandom(seed);
-        const most = seed % 10 === 0 ? { cells: 60, engines: 40 } : { cells: 12, engines: 9 };
-        let problem = oddProblem(seed, seed % 3 === 0, most);
-        let solution = solveSimplex(problem);
-        expect(faults(problem, solution), `seed ${seed}`).toEqual([]);
-        for (let tick = 0; tick < 2; tick++) {
-          problem = nextProblem(problem, solution, random);
-          solution = solveSimplex(problem, { warm: solution.warm });
-          expect(faults(problem, solution), `seed ${seed}, tick ${tick}`).toEqual([]);
-        }
-      }
-      console.log(`seeds ${first} to ${seed - 1}: ${3 * (seed - first)} solves without a fault`);
-    },
-  );
 });

@@ -58,8 +58,10 @@ export function solveSimplex(problem: Problem, options: SimplexOptions = {}): Si
   const equaliser = createEqualiser(network);
   const pricing = createPricing(network);
   const demand = totalOf(problem.demandWps);
+  // Where nothing costs anything the bound is what rounding of the prices leaves, and no part of it.
+  const leastMs = priceRounding(network) * demand;
   const isClose = (cost: number, bound: number): boolean =>
-    cost - bound <= targetGap * Math.abs(bound) + 1e-12 * demand;
+    cost - bound <= Math.max(targetGap * Math.abs(bound), leastMs);
   let eta = STAND_ETA;
   if (!standStill(network, warm)) {
     letGo(network);
@@ -160,8 +162,13 @@ export function checkChurn({ churn, arcEngine }: Problem): { status: Solution["s
 }
 
 /** ε, ms: the pricing's share of the target, but never within the rounding of the prices. */
-function pricingTolerance({ topPrice }: Network, targetGap: number, meanMs: number): number {
-  return Math.max(PRICING_PART * targetGap * meanMs, 2 ** -45 * topPrice, 1e-12);
+function pricingTolerance(network: Network, targetGap: number, meanMs: number): number {
+  return Math.max(PRICING_PART * targetGap * meanMs, priceRounding(network));
+}
+
+/** What prices may be off by, ms per unit of work. */
+function priceRounding({ topPrice }: Network): number {
+  return Math.max(2 ** -45 * topPrice, 1e-12);
 }
 
 /** Sink flows as the simplex left them. */

@@ -180,7 +180,10 @@ pub fn solve(problem: &Problem, target_gap: f64, limits: &mut Limits, warm: Opti
     for value in problem.demand_wps {
         demand += value;
     }
-    let close = |cost: f64, bound: f64| cost - bound <= target_gap * bound.abs() + 1e-12 * demand;
+    let rounding = price_rounding(network);
+    // Where nothing costs anything the bound is what rounding of the prices leaves, and no part of it.
+    let least = rounding * demand;
+    let close = |cost: f64, bound: f64| cost - bound <= (target_gap * bound.abs()).max(least);
     let mut eta = STAND_ETA;
     if !stand::stand_still(network, warm) {
         stand::let_go(network);
@@ -215,7 +218,7 @@ pub fn solve(problem: &Problem, target_gap: f64, limits: &mut Limits, warm: Opti
         grid.regrid(network, eta);
         let mean = if demand > 0.0 { cost / demand } else { 0.0 };
         // The pricing's share of the target, but never within the rounding of the prices.
-        let epsilon = (PRICING_PART * target_gap * mean).max(PRICE_TOLERANCE * network.top_price).max(1e-12);
+        let epsilon = (PRICING_PART * target_gap * mean).max(rounding);
         let finished = pricing.run(network, &mut grid, epsilon, limits);
         take_sinks(network, &grid);
         // Both sets of prices bound: those of the segments (right to within η everywhere) and the equalised ones (exact,
@@ -247,6 +250,11 @@ pub fn solve(problem: &Problem, target_gap: f64, limits: &mut Limits, warm: Opti
         stages,
         gap_history,
     }
+}
+
+/// What prices may be off by, ms per unit of work.
+fn price_rounding(network: &Network) -> f64 {
+    (PRICE_TOLERANCE * network.top_price).max(1e-12)
 }
 
 /// The best bound so far, ms per second, and the engine prices that it was made from.
