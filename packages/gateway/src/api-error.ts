@@ -34,6 +34,7 @@ export type ApiErrorCode =
   | "no_eligible_engine"
   | "engine_unreachable"
   | "engine_timeout"
+  | "gateway_overloaded"
   | "shed"
   | "internal_error";
 

@@ -1,6 +1,7 @@
 import type { AttemptEnd } from "@guidevane/guard";
 import type { ApiError } from "./api-error.ts";
 import type { EngineFailure } from "./engine-client.ts";
+import { headerOf } from "./headers.ts";
 
 /** What a failure means to the rules of retrying. */
 export function endOf(failure: EngineFailure): AttemptEnd {
@@ -14,8 +15,17 @@ export function endOf(failure: EngineFailure): AttemptEnd {
     case "closed":
       return { kind: "closed" };
     case "malformed":
+    case "no-descriptors":
       return { kind: "malformed" };
   }
+}
+
+/**
+ * What an error event is taken for that comes in an answer's place: its status where that is a refusal, else a 502. A
+ * status line would say more of whose fault it is; an engine that puts an error into a 200 has most likely lost its core.
+ */
+export function statusOfErrorEvent(status: number): number {
+  return status === 503 || (status >= 400 && status < 500 && status !== 408) ? status : 502;
 }
 
 /** For a client whose request had no answer at all. */
@@ -25,8 +35,31 @@ export const BROKE_OFF: ApiError = {
   message: "the engine could not be reached or broke off",
 };
 
-/** Retry-After in seconds as ms; a date or nonsense is taken as no header at all. */
-export function retryAfterMsOf(value: string | undefined): number | null {
-  if (value === undefined || !/^\s*\d{1,9}\s*$/.test(value)) return null;
-  return Number(value) * 1000;
+/** The client waits no longer. */
+export const DEADLINE: ApiError = {
+  status: 504,
+  code: "engine_timeout",
+  message: "there was no whole answer by the request's deadline",
+};
+
+/** No engine's fault, and no other engine would help. */
+export const NO_DESCRIPTORS: ApiError = {
+  status: 503,
+  code: "gateway_overloaded",
+  message: "the gateway can open no more connections; try again later",
+  headers: { "retry-after": "1" },
+};
+
+/**
+ * How long an engine asks to be left alone, from its answer's headers: Retry-After in seconds or as a date (RFC 9110
+ * §10.2.3), or the milliseconds that OpenAI's servers send beside it. Null where there is neither, or nonsense.
+ */
+export function retryAfterMsOf(headers: readonly string[], wallMs: number): number | null {
+  const exact = headerOf(headers, "retry-after-ms");
+  if (exact !== undefined && /^\d{1,12}(\.\d+)?$/.test(exact)) return Number(exact);
+  const value = headerOf(headers, "retry-after")?.trim();
+  if (value === undefined) return null;
+  if (/^\d{1,9}$/.test(value)) return Number(value) * 1000;
+  const atMs = /^[A-Z][a-z]{2}/.test(value) ? Date.parse(value) : Number.NaN;
+  return Number.isNaN(atMs) ? null : Math.max(0, atMs - wallMs);
 }

@@ -1,29 +1,28 @@
 import type { Outcome } from "@guidevane/core";
 import { type Next, outcomeOfStatus } from "@guidevane/guard";
-import { type ApiError, errorEvent } from "./api-error.ts";
-import { BROKE_OFF, endOf, retryAfterMsOf } from "./attempt-end.ts";
+import type { ApiError } from "./api-error.ts";
+import { BROKE_OFF, DEADLINE, endOf, NO_DESCRIPTORS, retryAfterMsOf, statusOfErrorEvent } from "./attempt-end.ts";
 import type { AttemptOptions, AttemptReport, AttemptResult } from "./attempt-result.ts";
+import { ClientAnswer, type EngineHead } from "./client-answer.ts";
 import type { EngineCall, EngineEvents, EngineFailure } from "./engine-client.ts";
-import { headerOf, headersToClient } from "./headers.ts";
-import { StreamTail } from "./stream-tail.ts";
+import { headerOf } from "./headers.ts";
+import { AnswerObserver } from "./observer.ts";
+import { PhaseTimer } from "./phase-timer.ts";
 
-/** An answer larger than this is passed on rather than kept for another attempt. */
-const HELD_MAX_BYTES = 65_536;
+/** More of an answer than this is passed on rather than kept back. */
+const KEPT_MAX_BYTES = 65_536;
 
 /** An answer that says "not now" but does not end within this is given up for the next attempt. */
-const HELD_MAX_MS = 1000;
+const KEPT_MAX_MS = 1000;
+
+/** How long a stream may go on after it has said that it is over. */
+const AFTER_TERMINATOR_MS = 1000;
 
 /**
  * How long an answer may still be silent once its engine's port refuses connections. An engine that stops in good order
  * closes its port first and goes on with what it has; one whose core was killed leaves its streams open and says nothing.
  */
 const DEAD_SILENCE_MS = 2000;
-
-/**
- * A client that takes nothing more for this long is gone, whatever its connection says: an engine and its place in the
- * batch are not held for it. Slow readers take something within seconds.
- */
-const CLIENT_STALL_MS = 60_000;
 
 /** An attempt under way. */
 export interface RunningAttempt {
@@ -40,297 +39,299 @@ export function attempt(options: AttemptOptions): RunningAttempt {
   return { result: promise, engineDied: () => running.engineDied() };
 }
 
-/** An answer on its way to becoming a `HeldAnswer`. */
-interface Holding {
-  readonly status: number;
-  readonly statusText: string;
-  readonly headers: readonly string[];
-  readonly chunks: Buffer[];
-  bytes: number;
-}
-
-type Phase = "waiting" | "holding" | "passing" | "over";
+type Phase =
+  /** For the answer's head. */
+  | "waiting"
+  /** The head of an event stream is held: its first event may still be an error. */
+  | "held"
+  /** The answer is kept back as a whole, because another attempt follows. */
+  | "kept"
+  | "passing"
+  | "over";
 
 class Attempt implements EngineEvents {
   readonly #options: AttemptOptions;
   readonly #resolve: (result: AttemptResult) => void;
+  readonly #answer: ClientAnswer;
+  readonly #timer: PhaseTimer;
   readonly #startMs: number;
   #phase: Phase = "waiting";
   #call: EngineCall | null = null;
-  #status: number | null = null;
+  #head: EngineHead | null = null;
+  #observer: AnswerObserver | null = null;
+  /** The body so far, while nothing of it went to the client. */
+  #kept: Buffer[] = [];
+  #next: Next = { retry: false };
+  /** The engine's port refuses; the timer has its short time and is not to be set anew. */
+  #engineDead = false;
+  /** The stream has said that it is over; the timer has the time for its end. */
+  #terminated = false;
+
   #connectMs: number | null = null;
-  #firstByteMs: number | null = null;
+  #headMs: number | null = null;
+  #firstTokenMs: number | null = null;
+  #retryAfterMs: number | null = null;
   #bytes = 0;
   #failure: EngineFailure | null = null;
-
-  #stopTimer: () => void = noTimer;
-  #stopTotal: () => void = noTimer;
-  #stopStall: () => void = noTimer;
-  #lastByteMs = 0;
-  /** The idle timer has the short time of a dead engine and is not to be set anew. */
-  #deadSilence = false;
-
-  #next: Next = { retry: false };
-  #held: Holding | null = null;
-
-  #pending: Buffer[] = [];
-  #flushing = false;
-  #paused = false;
-  #tail: StreamTail | null = null;
-  #hasLength = false;
-  #endsByClose = false;
-  #headFlushed = false;
-  #endOutcome: Outcome = "success";
+  #stops: (() => void)[] = [];
 
   constructor(options: AttemptOptions, resolve: (result: AttemptResult) => void) {
+    const { clock, response, socket, answerHeaders } = options;
     this.#options = options;
     this.#resolve = resolve;
-    this.#startMs = options.clock.nowMs();
+    this.#startMs = clock.nowMs();
+    this.#timer = new PhaseTimer(clock);
+    this.#answer = new ClientAnswer({
+      ...{ response, socket, clock, ownHeaders: answerHeaders },
+      onFull: () => {
+        this.#call?.pause();
+        this.#timer.rest(true);
+      },
+      onRoom: () => {
+        this.#timer.rest(false);
+        this.#call?.resume();
+      },
+    });
   }
 
   start(): void {
-    const { client, request, socket } = this.#options;
+    const { client, clock, request, socket, deadlineAtMs } = this.#options;
     socket.on("close", this.#onClientGone);
-    this.#call = client.send(request, this);
+    if (deadlineAtMs !== null)
+      this.#stops.push(clock.after(deadlineAtMs - this.#startMs, () => this.#giveUp(DEADLINE, "cancelled")));
+    const call = client.send(request, this);
+    if (this.#phase === "over") call.abort();
+    else this.#call = call;
   }
 
   engineDied(): void {
     if (this.#phase === "over") return;
-    this.#deadSilence = true;
+    this.#engineDead = true;
+    this.#timer.touch(this.#options.clock.nowMs());
     this.#armIdle(Math.min(DEAD_SILENCE_MS, this.#options.timers.idleMs));
   }
 
   onSent(connectMs: number | null): void {
     const { clock, timers, stream } = this.#options;
     this.#connectMs = connectMs;
-    if (stream) this.#arm(timers.firstTokenMs, "no first bytes");
-    else this.#arm(timers.headMs, "no answer");
-    if (timers.totalMs > 0)
-      this.#stopTotal = clock.after(timers.totalMs, () => this.#expire(`not over after ${timers.totalMs} ms`));
+    const [ms, what] = stream ? [timers.firstTokenMs, "no first token"] : [timers.headMs, "no answer"];
+    this.#timer.arm(ms, () => this.#onSlow(`${what} after ${ms} ms`));
+    const { totalMs } = timers;
+    if (totalMs > 0) this.#stops.push(clock.after(totalMs, () => this.#expire(`not over after ${totalMs} ms`)));
   }
 
   onHead(status: number, rawStatusText: string, headers: readonly string[]): void {
+    const { clock, timers, choices } = this.#options;
     // The parser lets characters into a status text that must not leave again.
-    const statusText = rawStatusText.replace(UNPRINTABLE, "");
-    const { servesModel, stream, timers } = this.#options;
-    this.#status = status;
-    const retryAfterMs = retryAfterMsOf(headerOf(headers, "retry-after"));
-    this.#next = this.#options.decide({ kind: "answer", status, servesModel, retryAfterMs });
-    this.#endOutcome = outcomeOfStatus(status, servesModel);
-    if (this.#next.retry !== false) {
-      this.#phase = "holding";
-      this.#held = { status, statusText, headers, chunks: [], bytes: 0 };
-      this.#arm(HELD_MAX_MS, "held answer did not end");
+    this.#head = { status, statusText: rawStatusText.replace(UNPRINTABLE, ""), headers };
+    this.#headMs = clock.nowMs() - this.#startMs;
+    this.#timer.touch(clock.nowMs());
+    this.#retryAfterMs = retryAfterMsOf(headers, clock.wallMs());
+    this.#observer = new AnswerObserver(status, headers, this.#options.onObserverFailure, choices);
+    if (status !== 200 || this.#observer.kind !== "events") {
+      this.#judge(status);
       return;
     }
-    if (!stream && !this.#deadSilence) this.#armIdle(timers.idleMs);
-    this.#commit(status, statusText, headers);
-    this.#scheduleFlush();
+    this.#phase = "held";
+    this.#stops.push(clock.after(timers.holdHeadMs, () => this.#phase === "held" && this.#commit()));
   }
 
   onData(chunk: Buffer): void {
-    const { clock, timers, stream } = this.#options;
-    if (this.#firstByteMs === null) {
-      this.#firstByteMs = clock.nowMs() - this.#startMs;
-      if (stream && this.#phase === "passing" && !this.#deadSilence) this.#armIdle(timers.idleMs);
-    }
-    this.#lastByteMs = clock.nowMs();
+    const nowMs = this.#options.clock.nowMs();
     this.#bytes += chunk.length;
-    const held = this.#held;
-    if (this.#phase === "holding" && held !== null) {
-      held.chunks.push(chunk);
-      held.bytes += chunk.length;
-      if (held.bytes > HELD_MAX_BYTES) this.#passOnHeld(held);
+    this.#timer.touch(nowMs);
+    this.#observer?.see(chunk, nowMs);
+    this.#noteFirstToken(nowMs);
+    if (this.#phase === "passing") {
+      this.#answer.write(chunk);
+      this.#watchTerminator();
       return;
     }
-    this.#tail?.see(chunk);
-    this.#pending.push(chunk);
-    this.#scheduleFlush();
+    this.#kept.push(chunk);
+    if (this.#phase === "held") this.#judgeFirstEvent();
+    else if (this.#bytes > KEPT_MAX_BYTES) this.#commit();
   }
 
   onEnd(): void {
-    if (this.#phase === "holding" && this.#held !== null) {
-      const { status, statusText, headers, chunks } = this.#held;
-      const held = { status, statusText, headers, body: Buffer.concat(chunks) };
-      this.#settle({ kind: "retry", next: this.#next, held, report: this.#report(this.#endOutcome) });
-      return;
-    }
-    const { response } = this.#options;
-    this.#flush();
-    const broken = this.#tail !== null && !this.#tail.terminated;
+    this.#observer?.end();
+    // An error without the empty line after it is the first event all the same.
+    if (this.#phase === "held") this.#judgeFirstEvent();
+    if (this.#phase === "kept") this.#settle(this.#retry(this.#head));
     // Without a length or chunks a closed connection is the only end there is, and a dying engine closes too.
-    if (broken && this.#endsByClose) response.destroy();
-    else response.end();
-    const fault = broken || this.#tail?.failed === true;
-    this.#settle({ kind: "over", report: this.#report(fault ? "fault" : this.#endOutcome) });
+    else if (this.#endsByClose() && !this.#isWhole())
+      this.onFail({ kind: "closed", message: "the connection was closed before the answer's end" });
+    else {
+      if (this.#phase === "held") this.#commit();
+      this.#end();
+    }
   }
 
   onFail(failure: EngineFailure): void {
     this.#failure = failure;
     if (this.#phase === "passing") {
-      this.#options.response.destroy();
-      this.#settle({ kind: "over", report: this.#report("fault") });
-      return;
+      // What the client has is whole after its terminator; only the engine's end of it is not.
+      if (this.#observer!.terminated && this.#answer.open) this.#end();
+      else this.#giveUp(BROKE_OFF, "fault", "cut");
+    } else if (failure.kind === "no-descriptors") this.#giveUp(NO_DESCRIPTORS, "rejected");
+    else {
+      if (this.#phase !== "kept") this.#next = this.#options.decide(endOf(failure));
+      if (this.#next.retry === false) this.#giveUp(BROKE_OFF, "fault");
+      else this.#settle(this.#retry(null));
     }
-    if (this.#phase === "holding") {
-      this.#settle({ kind: "retry", next: this.#next, held: null, report: this.#report("fault") });
-      return;
-    }
-    const next = this.#options.decide(endOf(failure));
-    const report = this.#report("fault");
-    if (next.retry !== false) this.#settle({ kind: "retry", next, held: null, report });
-    else this.#settle({ kind: "failed", error: BROKE_OFF, report });
   }
 
-  #commit(status: number, statusText: string, headers: readonly string[]): void {
-    const { response, answerHeaders, onCommit } = this.#options;
+  #judgeFirstEvent(): void {
+    const { events, error } = this.#observer!;
+    if (error !== null) this.#judge(statusOfErrorEvent(error.status));
+    else if (events > 0 || this.#bytes > KEPT_MAX_BYTES) this.#commit();
+  }
+
+  /** By its status, or by that of the error in its place: is this the client's answer? */
+  #judge(status: number): void {
+    const { decide, servesModel } = this.#options;
+    this.#next = decide({ kind: "answer", status, servesModel, retryAfterMs: this.#retryAfterMs });
+    if (this.#next.retry === false) {
+      this.#commit();
+      return;
+    }
+    this.#phase = "kept";
+    this.#timer.arm(KEPT_MAX_MS, () => this.#expire(`a refusal that did not end after ${KEPT_MAX_MS} ms`));
+  }
+
+  #commit(): void {
+    const { timers, stream, onCommit } = this.#options;
     this.#phase = "passing";
-    const isEventStream = /^text\/event-stream\b/i.test(headerOf(headers, "content-type") ?? "");
-    // In a compressed stream nothing can be seen, and nothing can be added to it.
-    const plain = /^(identity)?$/i.test(headerOf(headers, "content-encoding") ?? "");
-    if (isEventStream && plain && status === 200) this.#tail = new StreamTail();
-    this.#hasLength = headerOf(headers, "content-length") !== undefined;
-    this.#endsByClose = !this.#hasLength && headerOf(headers, "transfer-encoding") === undefined;
-    response.sendDate = false;
-    response.writeHead(status, statusText, headersToClient(headers, answerHeaders));
+    this.#answer.begin(this.#head!);
     onCommit();
+    for (const chunk of this.#kept) this.#answer.write(chunk);
+    this.#kept = [];
+    // Until its first token a stream has the time that it was given for that.
+    const waits = stream && this.#firstTokenMs === null && !this.#observer!.failed;
+    if (!this.#engineDead && !waits) this.#armIdle(timers.idleMs);
+    this.#watchTerminator();
   }
 
-  #passOnHeld(held: Holding): void {
-    this.#held = null;
-    this.#armIdle(this.#options.timers.idleMs);
-    this.#commit(held.status, held.statusText, held.headers);
-    this.#pending.push(...held.chunks);
-    this.#scheduleFlush();
+  #noteFirstToken(nowMs: number): void {
+    if (this.#firstTokenMs !== null) return;
+    const observer = this.#observer!;
+    if (observer.kind === "events" && observer.firstContentMs === null) return;
+    this.#firstTokenMs = nowMs - this.#startMs;
+    if (!this.#options.stream) return;
+    this.#options.onFirstToken(this.#firstTokenMs);
+    if (this.#phase !== "kept" && !this.#engineDead) this.#armIdle(this.#options.timers.idleMs);
   }
 
-  /** All that arrives in one turn of the event loop is written once. */
-  #scheduleFlush(): void {
-    if (this.#flushing) return;
-    this.#flushing = true;
-    process.nextTick(() => {
-      this.#flushing = false;
-      if (this.#phase === "passing") this.#flush();
+  #watchTerminator(): void {
+    if (this.#terminated || this.#observer?.terminated !== true) return;
+    this.#terminated = true;
+    this.#timer.arm(AFTER_TERMINATOR_MS, () => {
+      this.#call?.abort();
+      this.#end();
     });
   }
 
-  #flush(): void {
-    const { response } = this.#options;
-    const pending = this.#pending;
-    if (pending.length === 0) {
-      if (!response.writableEnded && !this.#headFlushed) response.flushHeaders();
-      this.#headFlushed = true;
+  /** The client's answer ends in good order. */
+  #end(): void {
+    this.#answer.end();
+    this.#settle({ kind: "over", report: this.#report(this.#outcome()) });
+  }
+
+  #armIdle(idleMs: number): void {
+    this.#timer.armIdle(idleMs, () => this.#expire(`silent for ${idleMs} ms`));
+  }
+
+  /** The time for the first token or the head is up. Events without content, or a slow client, speak for the engine. */
+  #onSlow(why: string): void {
+    const alive = this.#phase === "passing" && (this.#answer.full || this.#observer!.events > 0);
+    if (alive) this.#armIdle(this.#options.timers.idleMs);
+    else this.#expire(why);
+  }
+
+  #expire(why: string): void {
+    this.#failure = { kind: "closed", message: why };
+    const error: ApiError = { status: 504, code: "engine_timeout", message: `the engine was too slow: ${why}` };
+    if (this.#phase === "waiting" || this.#phase === "held")
+      this.#next = this.#options.decide({ kind: this.#engineDead ? "closed" : "timer" });
+    if (this.#phase === "passing" || this.#next.retry === false) this.#giveUp(error, "fault");
+    else {
+      this.#call?.abort();
+      this.#settle(this.#retry(null));
+    }
+  }
+
+  /** Ends the attempt, and no other follows. A stream that has begun says so where it can, anything else is cut. */
+  #giveUp(error: ApiError, outcome: Outcome, how: "say" | "cut" = "say"): void {
+    if (this.#phase === "over") return;
+    this.#call?.abort();
+    const report = this.#report(outcome);
+    if (this.#phase !== "passing") {
+      this.#settle({ kind: "failed", error, report });
       return;
     }
-    this.#headFlushed = true;
-    this.#pending = [];
-    const room = response.write(pending.length === 1 ? pending[0]! : Buffer.concat(pending));
-    if (room || this.#paused) return;
-    this.#paused = true;
-    this.#armStall();
-    this.#call?.pause();
-    response.once("drain", this.#onDrain);
+    const observer = this.#observer!;
+    if (how === "say" && observer.kind === "events" && this.#answer.open)
+      this.#answer.end(`${observer.betweenEvents ? "" : "\n\n"}${this.#options.breakOff(error)}`);
+    else this.#answer.cut();
+    this.#settle({ kind: "over", report });
   }
-
-  #armStall(): void {
-    const { clock, response, socket } = this.#options;
-    this.#stopStall = clock.after(CLIENT_STALL_MS, () => {
-      if (response.writableFinished || response.destroyed) return;
-      // In a pipeline it may be waiting for the answers before it.
-      if (response.socket === null) this.#armStall();
-      else socket.destroy();
-    });
-  }
-
-  readonly #onDrain = (): void => {
-    this.#paused = false;
-    this.#stopStall();
-    this.#lastByteMs = this.#options.clock.nowMs();
-    if (this.#phase === "passing") this.#call?.resume();
-  };
 
   readonly #onClientGone = (): void => {
     if (this.#phase === "over") return;
     this.#call?.abort();
+    this.#answer.abandon();
     this.#settle({ kind: "over", report: this.#report("cancelled") });
   };
 
-  #arm(ms: number, why: string): void {
-    this.#stopTimer();
-    this.#stopTimer = this.#options.clock.after(ms, () => this.#expire(`${why} after ${ms} ms`));
+  #endsByClose(): boolean {
+    const { status, headers } = this.#head!;
+    const bodiless = status === 204 || status === 304;
+    const framed = headerOf(headers, "content-length") ?? headerOf(headers, "transfer-encoding");
+    return !bodiless && framed === undefined;
   }
 
-  /** Looks at the clock when the time is up rather than starting a timer anew with each chunk. */
-  #armIdle(idleMs: number): void {
-    const { clock } = this.#options;
-    this.#stopTimer();
-    this.#lastByteMs = clock.nowMs();
-    const look = (): void => {
-      // While the client is slow the engine isn't asked for anything, so its silence says nothing.
-      const leftMs = this.#paused ? idleMs : this.#lastByteMs + idleMs - clock.nowMs();
-      if (leftMs <= 0) this.#expire(`silent for ${idleMs} ms`);
-      else this.#stopTimer = clock.after(leftMs, look);
-    };
-    this.#stopTimer = clock.after(idleMs, look);
+  #isWhole(): boolean {
+    return this.#observer!.kind === "unread" || this.#observer!.whole;
   }
 
-  #expire(why: string): void {
-    if (this.#phase === "over") return;
-    this.#call?.abort();
-    this.#failure = { kind: "closed", message: why };
-    const error: ApiError = { status: 504, code: "engine_timeout", message: `the engine was too slow: ${why}` };
-    const report = this.#report("fault");
-    if (this.#phase === "holding") {
-      this.#settle({ kind: "retry", next: this.#next, held: null, report });
-    } else if (this.#phase === "waiting") {
-      const next = this.#options.decide({ kind: this.#deadSilence ? "closed" : "timer" });
-      if (next.retry !== false) this.#settle({ kind: "retry", next, held: null, report });
-      else this.#settle({ kind: "failed", error, report });
-    } else {
-      this.#breakOff(error);
-      this.#settle({ kind: "over", report });
-    }
+  #outcome(): Outcome {
+    const { servesModel } = this.#options;
+    const { status } = this.#head!;
+    const { kind, error, whole } = this.#observer!;
+    if (status !== 200 || kind !== "events") return outcomeOfStatus(status, servesModel);
+    if (error !== null) return outcomeOfStatus(statusOfErrorEvent(error.status), servesModel);
+    return whole ? "success" : "fault";
   }
 
-  /** Ends an answer that has begun and can't go on: a stream says so in its own words, anything else is cut. */
-  #breakOff(error: ApiError): void {
-    const { response } = this.#options;
-    if (this.#tail === null || this.#hasLength) {
-      response.destroy();
-      return;
-    }
-    this.#flush();
-    response.end(`${this.#tail.betweenEvents ? "" : "\n\n"}${errorEvent(error)}`);
+  #retry(head: EngineHead | null): AttemptResult {
+    const kept = head === null ? null : { ...head, body: Buffer.concat(this.#kept) };
+    const outcome = this.#head === null || this.#observer === null ? "fault" : this.#outcome();
+    return { kind: "retry", next: this.#next, kept, report: this.#report(outcome) };
   }
 
   #report(outcome: Outcome): AttemptReport {
     return {
       outcome,
-      status: this.#status,
+      status: this.#head?.status ?? null,
       connectMs: this.#connectMs,
-      firstByteMs: this.#firstByteMs,
+      headMs: this.#headMs,
+      firstTokenMs: this.#firstTokenMs,
       endMs: this.#options.clock.nowMs() - this.#startMs,
       bytes: this.#bytes,
       failure: this.#failure,
+      retryAfterMs: this.#retryAfterMs,
+      answer: this.#observer?.facts() ?? null,
     };
   }
 
   #settle(result: AttemptResult): void {
     if (this.#phase === "over") return;
     this.#phase = "over";
-    this.#stopTimer();
-    this.#stopTotal();
-    const { response, socket } = this.#options;
-    socket.off("close", this.#onClientGone);
-    response.off("drain", this.#onDrain);
-    // The rest of a whole answer may still wait for its client.
-    if (this.#paused) response.once("drain", this.#stopStall);
-    if (result.kind === "retry" && result.held === null) this.#call?.abort();
+    this.#timer.stop();
+    for (const stop of this.#stops) stop();
+    this.#options.socket.off("close", this.#onClientGone);
     this.#resolve(result);
   }
 }
 
 /** Everything but what RFC 9112 §4 allows in a reason phrase. */
 const UNPRINTABLE = /[^\t\x20-\x7e\x80-\xff]/g;
-
-function noTimer(): void {}

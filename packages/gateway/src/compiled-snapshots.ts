@@ -1,4 +1,5 @@
 import type { ClusterSnapshot } from "@guidevane/core";
+import type { RetryRows } from "@guidevane/guard";
 import { compileTable, type RoutingTable, type SlotRegistry } from "@guidevane/selector";
 
 /** Where a snapshot came from. */
@@ -11,6 +12,8 @@ export interface CompiledSnapshot {
   readonly snapshot: ClusterSnapshot;
   readonly source: SnapshotSource;
   readonly table: RoutingTable;
+  /** Of each class, by name. */
+  readonly retryRows: ReadonlyMap<string, RetryRows>;
 }
 
 /**
@@ -19,13 +22,19 @@ export interface CompiledSnapshot {
  */
 export class CompiledSnapshots {
   readonly #registry: SlotRegistry;
+  readonly #retryRowsOf: (snapshot: ClusterSnapshot) => ReadonlyMap<string, RetryRows>;
   readonly #onGone: () => void;
   readonly #held = new Map<number, { readonly compiled: CompiledSnapshot; readonly holders: Set<unknown> }>();
   #count = 0;
 
   /** @param onGone is told when a snapshot is used no more by any thread */
-  constructor(registry: SlotRegistry, onGone: () => void) {
+  constructor(
+    registry: SlotRegistry,
+    retryRowsOf: (snapshot: ClusterSnapshot) => ReadonlyMap<string, RetryRows>,
+    onGone: () => void,
+  ) {
     this.#registry = registry;
+    this.#retryRowsOf = retryRowsOf;
     this.#onGone = onGone;
   }
 
@@ -35,7 +44,8 @@ export class CompiledSnapshots {
    */
   compile(snapshot: ClusterSnapshot, source: SnapshotSource, holders: Iterable<unknown>): CompiledSnapshot {
     const table = compileTable(snapshot, this.#registry);
-    const compiled = { number: this.#count++, snapshot, source, table };
+    const retryRows = this.#retryRowsOf(snapshot);
+    const compiled = { number: this.#count++, snapshot, source, table, retryRows };
     this.#held.set(compiled.number, { compiled, holders: new Set(holders) });
     return compiled;
   }

@@ -7,9 +7,19 @@ export interface EngineCredentials {
   readonly passthrough: boolean;
   /** Names and values in turn, put on every request. */
   readonly headers: readonly string[];
+  readonly tls: EngineTlsSecrets | null;
 }
 
-export const NO_CREDENTIALS: EngineCredentials = { passthrough: false, headers: [] };
+/** How an https engine is spoken to where it is not as everywhere; PEM texts. */
+export interface EngineTlsSecrets {
+  readonly ca: string | null;
+  readonly cert: string | null;
+  readonly key: string | null;
+  /** The name that its certificate must have; null = its host's. */
+  readonly serverName: string | null;
+}
+
+export const NO_CREDENTIALS: EngineCredentials = { passthrough: false, headers: [], tls: null };
 
 /** Where secrets are read from; a test puts its own in. */
 export interface SecretSource {
@@ -38,7 +48,8 @@ export function loadCredentials(
   const byEngine = new Map<string, EngineCredentials>();
   for (const engine of fleet.engines.values()) {
     const credentials = credentialsOf(engine, secrets, onMissing);
-    if (credentials !== NO_CREDENTIALS) byEngine.set(engine.id, credentials);
+    const tls = tlsOf(engine, secrets, onMissing);
+    if (credentials !== NO_CREDENTIALS || tls !== null) byEngine.set(engine.id, { ...credentials, tls });
   }
   return byEngine;
 }
@@ -48,7 +59,7 @@ function credentialsOf(
   secrets: SecretSource,
   onMissing: (engine: string, why: string) => void,
 ): EngineCredentials {
-  if (auth.passthrough === true) return { passthrough: true, headers: [] };
+  if (auth.passthrough === true) return { ...NO_CREDENTIALS, passthrough: true };
   if (auth.keyEnv === undefined && auth.keyFile === undefined) return NO_CREDENTIALS;
   let key: string | undefined;
   let why = "is empty";
@@ -64,5 +75,30 @@ function credentialsOf(
     onMissing(id, `${auth.keyEnv === undefined ? `keyFile ${auth.keyFile}` : `keyEnv ${auth.keyEnv}`} ${why}`);
     return NO_CREDENTIALS;
   }
-  return { passthrough: false, headers: ["authorization", `Bearer ${trimmed}`] };
+  return { ...NO_CREDENTIALS, headers: ["authorization", `Bearer ${trimmed}`] };
+}
+
+/** Null where the fleet file says nothing of it. A file that can't be read is told of, and the engine will not be trusted. */
+function tlsOf(
+  { id, tls }: EngineSpec,
+  secrets: SecretSource,
+  onMissing: (engine: string, why: string) => void,
+): EngineTlsSecrets | null {
+  const { caFile, certFile, keyFile, serverName } = tls;
+  if ((caFile ?? certFile ?? keyFile ?? serverName) === undefined) return null;
+  const read = (key: string, path: string | undefined): string | null => {
+    if (path === undefined) return null;
+    try {
+      return secrets.file(path);
+    } catch (error) {
+      onMissing(id, `tls.${key} ${path} ${error instanceof Error ? error.message : String(error)}`);
+      return null;
+    }
+  };
+  return {
+    ca: read("caFile", caFile),
+    cert: read("certFile", certFile),
+    key: read("keyFile", keyFile),
+    serverName: serverName ?? null,
+  };
 }

@@ -50,6 +50,8 @@ export interface EngineFailure {
     /** Reset or closed before the answer was whole. */
     | "closed"
     /** What came is not HTTP/1.1, or not as long as it said. */
-    | "malformed";
+    | "malformed"
+    /** The gateway itself may open no more connections: not the engine's fault. */
+    | "no-descriptors";
   readonly message: string;
 }

@@ -2,6 +2,7 @@ import type { AdminState, Clock, ClusterSnapshot, EngineSignals, HealthState, Sn
 import { EngineHealth, type HealthFacts } from "@guidevane/guard";
 import type { AttemptReport } from "./attempt-result.ts";
 import type { EngineDemand } from "./demand.ts";
+import { COOLING_WAITED_MS } from "./state-word.ts";
 
 /** What the process knows of one engine while any snapshot of it is in use. */
 export interface EngineState {
@@ -13,7 +14,9 @@ export interface EngineState {
 export interface EngineStatesOptions {
   readonly clock: Clock;
   /** Told whenever an engine's facts may have changed. */
-  readonly onFacts: (engine: string, facts: HealthFacts) => void;
+  readonly onFacts: (engine: string, facts: HealthFacts, coolingMs: number) => void;
+  /** Longest time that an engine is left alone on its own word. */
+  readonly retryAfterCapMs: () => number;
   /** Told once per change of an engine's health. */
   readonly onHealth: (engine: string, facts: HealthFacts, before: HealthState) => void;
   /** Its port refuses: answers of it that are under way will not go on. */
@@ -28,6 +31,10 @@ interface Known extends EngineState {
   attempts: number;
   faults: number;
   rttMs: number | null;
+  /** Until when it asked to be left alone, by the clock. */
+  coolUntilMs: number;
+  /** A timer waits for what the cooling says next. */
+  isCoolingWatched: boolean;
   signals: { readonly values: EngineSignals; readonly atMs: number } | null;
 }
 
@@ -102,7 +109,15 @@ export class EngineStates {
     if (report.connectMs !== null) known.rttMs = Math.min(known.rttMs ?? Number.POSITIVE_INFINITY, report.connectMs);
     if (report.failure?.kind === "refused") known.health.refused();
     else if (report.failure === null && report.status !== null && report.status < 500) known.health.answered();
+    if (report.outcome === "saturated") this.#cool(known, report.retryAfterMs ?? COOLING_DEFAULT_MS);
     this.#changed(known);
+  }
+
+  /** Part of its share that an engine takes now, 0..1; 0 for one that takes nothing, 1 for one that is not known. */
+  factorOf(id: string): number {
+    const facts = this.#byId.get(id)?.health.facts();
+    if (facts === undefined) return 1;
+    return facts.out || facts.outByProbe || facts.draining ? 0 : facts.factor;
   }
 
   /** Reads again what time alone changes: the rising factor of a returning engine. */
@@ -160,6 +175,8 @@ export class EngineStates {
       attempts: 0,
       faults: 0,
       rttMs: null,
+      coolUntilMs: Number.NEGATIVE_INFINITY,
+      isCoolingWatched: false,
       signals: null,
     };
   }
@@ -170,9 +187,27 @@ export class EngineStates {
     known.health.setAdmin(this.#admin[known.id] ?? null);
   }
 
+  /** For so long it is asked only where no other engine can serve. Never shorter than it asked for before. */
+  #cool(known: Known, ms: number): void {
+    const { clock, retryAfterCapMs } = this.#options;
+    known.coolUntilMs = Math.max(known.coolUntilMs, clock.nowMs() + Math.min(ms, retryAfterCapMs()));
+    if (!known.isCoolingWatched) this.#watchCooling(known);
+  }
+
+  /** The word that routers read is written anew when what it says of the cooling is no longer so. */
+  #watchCooling(known: Known): void {
+    const leftMs = known.coolUntilMs - this.#options.clock.nowMs();
+    known.isCoolingWatched = leftMs > 0;
+    if (leftMs <= 0) return;
+    this.#options.clock.after(leftMs > COOLING_WAITED_MS ? leftMs - COOLING_WAITED_MS : leftMs, () => {
+      this.#changed(known);
+      this.#watchCooling(known);
+    });
+  }
+
   #changed(known: Known): void {
     const facts = known.health.facts();
-    this.#options.onFacts(known.id, facts);
+    this.#options.onFacts(known.id, facts, known.coolUntilMs - this.#options.clock.nowMs());
     if (facts.health === known.shown) return;
     const before = known.shown;
     known.shown = facts.health;
@@ -181,6 +216,9 @@ export class EngineStates {
     this.#options.onHealth(known.id, facts, before);
   }
 }
+
+/** What an engine asks for that is saturated and says no more. */
+const COOLING_DEFAULT_MS = 1000;
 
 /** The feed tells signals every few seconds; unheard for this long they say nothing about now. */
 const STALE_AFTER_MS = 15_000;

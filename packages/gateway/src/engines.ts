@@ -1,6 +1,6 @@
 import type { ClusterSnapshot, SnapshotEngine } from "@guidevane/core";
 import type { RunningAttempt } from "./attempt.ts";
-import { type EngineCredentials, NO_CREDENTIALS } from "./credentials.ts";
+import { type EngineCredentials, type EngineTlsSecrets, NO_CREDENTIALS } from "./credentials.ts";
 import type { EngineClient } from "./engine-client.ts";
 
 /** What a request thread holds of one engine while any snapshot of it is in use. */
@@ -17,7 +17,7 @@ export interface Engine {
 export interface EnginesOptions {
   /** By engine; others get none. */
   readonly credentials: ReadonlyMap<string, EngineCredentials>;
-  readonly createClient: (origin: string) => EngineClient;
+  readonly createClient: (origin: string, tls: EngineTlsSecrets | null) => EngineClient;
 }
 
 interface Known extends Engine {
@@ -67,7 +67,11 @@ export class Engines {
   /** From the next request on. */
   setCredentials(credentials: ReadonlyMap<string, EngineCredentials>): void {
     this.#credentials = credentials;
-    for (const known of this.#byId.values()) known.credentials = this.#credentialsOf(known.id);
+    for (const known of this.#byId.values()) {
+      const before = known.credentials;
+      known.credentials = this.#credentialsOf(known.id);
+      if (JSON.stringify(before.tls) !== JSON.stringify(known.credentials.tls)) this.#connectAnew(known);
+    }
   }
 
   began(id: string, running: RunningAttempt): void {
@@ -97,18 +101,22 @@ export class Engines {
   }
 
   #create(id: string, spec: SnapshotEngine): Known {
-    const { createClient } = this.#options;
-    const client = createClient(new URL(spec.url).origin);
-    return { id, spec, ...placeOf(spec), client, credentials: this.#credentialsOf(id), running: new Set() };
+    const credentials = this.#credentialsOf(id);
+    const client = this.#options.createClient(new URL(spec.url).origin, credentials.tls);
+    return { id, spec, ...placeOf(spec), client, credentials, running: new Set() };
   }
 
   #update(known: Known, spec: SnapshotEngine): void {
-    if (new URL(spec.url).origin !== known.url.origin) {
-      known.client.close();
-      known.client = this.#options.createClient(new URL(spec.url).origin);
-    }
+    const moved = new URL(spec.url).origin !== known.url.origin;
     known.spec = spec;
     Object.assign(known, placeOf(spec));
+    if (moved) this.#connectAnew(known);
+  }
+
+  /** Running answers end on the connections that they have. */
+  #connectAnew(known: Known): void {
+    known.client.close();
+    known.client = this.#options.createClient(known.url.origin, known.credentials.tls);
   }
 }
 

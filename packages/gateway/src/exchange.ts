@@ -2,6 +2,7 @@ import type { IncomingMessage, ServerResponse } from "node:http";
 import { KEY_SOURCES, OUT, REASONS } from "@guidevane/selector";
 import type { Accepted } from "./accept.ts";
 import type { AnswerManner } from "./api-error.ts";
+import type { AttemptReport } from "./attempt-result.ts";
 import type { Client } from "./client-keys.ts";
 import type { EngineRequest } from "./engine-client.ts";
 import type { Engine } from "./engines.ts";
@@ -28,8 +29,24 @@ export interface Exchange {
   body: Buffer;
   /** As JSON text; the same bytes where they were not compressed. */
   text: Buffer;
+  /** When the client waits no longer, by the clock; null = it has not said. */
+  readonly deadlineAtMs: number | null;
   /** Undefined where the request matched none. */
   className: string | undefined;
+  /** Those that are over, in order. */
+  readonly attempts: AttemptRecord[];
+}
+
+/** One attempt, for those who ask later. Plain data. */
+export interface AttemptRecord extends AttemptReport {
+  readonly engine: string;
+  /** Why this engine. */
+  readonly reason: string;
+}
+
+/** Whether the client's library says that it tries again what it has asked before. */
+export function isClientRetry(request: IncomingMessage): boolean {
+  return Number(request.headers["x-stainless-retry-count"]) > 0;
 }
 
 /** What the selector chose, copied from words that the next request overwrites. */

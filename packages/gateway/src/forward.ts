@@ -1,15 +1,18 @@
 import type { ServerResponse } from "node:http";
 import type { Socket } from "node:net";
 import type { Clock, Fleet, Outcome, Random } from "@guidevane/core";
-import { type AttemptEnd, afterAttempt, type Next } from "@guidevane/guard";
+import { type AttemptEnd, afterAttempt, type Next, type RetryBudget } from "@guidevane/guard";
 import { OUT, ROUTE_STATUS, type RouteStatus } from "@guidevane/selector";
-import { writeError } from "./api-error.ts";
+import { type ApiError, streamError, writeError } from "./api-error.ts";
 import { attempt } from "./attempt.ts";
-import type { AttemptReport, HeldAnswer } from "./attempt-result.ts";
+import { DEADLINE } from "./attempt-end.ts";
+import type { AttemptReport, AttemptResult, KeptAnswer } from "./attempt-result.ts";
+import { expectedTtftMs } from "./deadline.ts";
 import type { Arrivals } from "./demand.ts";
 import type { Engine, Engines } from "./engines.ts";
 import {
   answerHeaders,
+  type Choice,
   choiceHeaders,
   type Exchange,
   engineRequest,
@@ -20,6 +23,7 @@ import {
 import { headersToClient } from "./headers.ts";
 import { type GatewayMetrics, OTHER } from "./metrics.ts";
 import { UNREACHABLE } from "./refusals.ts";
+import { RequestBudget } from "./request-budget.ts";
 import type { Routing } from "./routing.ts";
 
 /** What forwarding works with. One per thread. */
@@ -28,10 +32,31 @@ export interface ForwardParts {
   readonly random: Random;
   readonly settings: Fleet["gateway"];
   readonly engines: Engines;
+  readonly retries: RetryBudget;
   /** Told of every attempt's end. */
   readonly attemptEnded: (engine: string, report: AttemptReport) => void;
+  /** Told when the first content of a stream has come, its request's prompt being about so long. */
+  readonly firstToken?: (engine: string, requestClass: string, ttftMs: number, promptTokens: number) => void;
   readonly demand: Arrivals;
   readonly metrics: GatewayMetrics;
+}
+
+/** What a request asks of each of its attempts; read before anything waits. */
+interface Asked {
+  readonly stream: boolean;
+  readonly choices: number;
+  readonly leavesTrace: boolean;
+  readonly promptTokens: number;
+}
+
+/** One request's attempts so far. */
+interface Course {
+  attempts: number;
+  freshTried: boolean;
+  /** State slots of engines that need not be asked again. */
+  readonly tried: number[];
+  /** The last whole answer that was kept back, and the gateway's headers on it. */
+  last: { readonly kept: KeptAnswer; readonly headers: readonly string[] } | null;
 }
 
 /** Sends a request that was routed to its engine, and to others where that may help, until the client has an answer. */
@@ -53,88 +78,133 @@ export class Forwarder {
 
   /** Attempts, one after the other, until the client has an answer. `out` holds the first choice. */
   async forward(exchange: Exchange): Promise<Outcome> {
-    const { settings, metrics, demand, random, engines, clock } = this.#parts;
-    const { request, response, routing } = exchange;
-    const out = this.#out;
-    const stream = out[OUT.stream] === 1;
-    const leavesTrace = out[OUT.store] === 1;
-    const tried: number[] = [];
-    let choice = readChoice(out);
-    let attempts = 1;
+    const { request, routing } = exchange;
+    const asked = readAsked(this.#out, exchange);
+    const budget = new RequestBudget(this.#parts, exchange);
+    const course: Course = { attempts: 1, freshTried: false, tried: [], last: null };
+    let choice = readChoice(this.#out);
     let fresh = false;
-    let freshTried = false;
-    let lastAnswer: { held: HeldAnswer; headers: readonly string[] } | null = null;
+    budget.firstAttempt();
     for (;;) {
       // An attempt hears of the client's leaving only from here on.
       if (request.socket.destroyed) return "cancelled";
       const engine = this.#engineAt(routing, choice.slot);
-      const headers = answerHeaders(exchange, engine.id, choice);
-      const seen = { attempts, attemptsMax: settings.retry.attempts, freshTried, leavesTrace };
-      const startedMs = clock.nowMs();
-      metrics.placed.inc({ reason: choice.reason });
-      routing.countStream(choice.requestClass, choice.slot, 1);
+      if (course.attempts === 1 && !fresh && this.#isTooLate(exchange, engine)) {
+        this.#refuse(exchange, engine, choice, DEADLINE);
+        return "rejected";
+      }
+      const result = await this.#attempt(exchange, asked, course, budget, engine, choice, fresh);
+      if (result.kind === "over") {
+        budget.settle(false);
+        return result.report.outcome;
+      }
+      const next: Next = result.kind === "retry" ? result.next : { retry: false };
+      if (next.retry === "fresh") {
+        course.freshTried = true;
+        fresh = true;
+        continue;
+      }
+      if (result.kind === "retry" && result.kept !== null)
+        course.last = { kept: result.kept, headers: answerHeaders(exchange, engine.id, choice) };
+      course.tried.push(choice.slot);
+      const again = next.retry === "other" && (await this.#chooseAgain(exchange, course.tried, next.aloneMs));
+      budget.settle(again);
+      if (!again) return this.#giveUp(exchange, course, engine, choice, result);
+      // The only engine, asked again after a pause, is home to the router.
+      choice = { ...readChoice(this.#out), reason: "retry" };
+      course.attempts += 1;
+      fresh = false;
+    }
+  }
+
+  async #attempt(
+    exchange: Exchange,
+    asked: Asked,
+    course: Course,
+    budget: RequestBudget,
+    engine: Engine,
+    choice: Choice,
+    fresh: boolean,
+  ): Promise<AttemptResult> {
+    const { settings, random, engines, clock, metrics, attemptEnded, firstToken } = this.#parts;
+    const { request, response, routing, requestId, manner } = exchange;
+    const { attempts, freshTried } = course;
+    const seen = { attempts, attemptsMax: settings.retry.attempts, freshTried, leavesTrace: asked.leavesTrace };
+    const startedMs = clock.nowMs();
+    metrics.placed.inc({ reason: choice.reason });
+    routing.countStream(choice.requestClass, choice.slot, 1);
+    try {
       const running = attempt({
-        client: engine.client,
-        socket: request.socket,
-        request: engineRequest(exchange, engine, fresh),
-        response,
-        clock,
+        ...{
+          client: engine.client,
+          socket: request.socket,
+          response,
+          clock,
+          request: engineRequest(exchange, engine, fresh),
+        },
         timers: this.#timersOf(exchange),
-        stream,
+        deadlineAtMs: exchange.deadlineAtMs,
+        ...{ stream: asked.stream, choices: asked.choices },
         servesModel: servesModel(exchange, engine),
-        answerHeaders: headers,
-        decide: (end: AttemptEnd): Next => afterAttempt(end, seen, random()),
+        answerHeaders: answerHeaders(exchange, engine.id, choice),
+        breakOff: (error: ApiError): string => streamError(manner.dialect, error, requestId),
+        decide: (end: AttemptEnd): Next => budget.allow(afterAttempt(end, seen, random())),
         onCommit: () => {
           exchange.body = EMPTY;
           exchange.text = EMPTY;
         },
+        onFirstToken: (ttftMs) => firstToken?.(engine.id, exchange.className ?? OTHER, ttftMs, asked.promptTokens),
+        onObserverFailure: () => undefined,
       });
       engines.began(engine.id, running);
       const result = await running.result;
-      routing.countStream(choice.requestClass, choice.slot, -1);
       engines.ended(engine.id, running);
-      this.#parts.attemptEnded(engine.id, result.report);
-      this.#observe(exchange, engine, result.report, stream ? startedMs : null);
-
-      if (result.kind === "over") return result.report.outcome;
-      const next: Next = result.kind === "retry" ? result.next : { retry: false };
-      if (next.retry === "fresh") {
-        fresh = true;
-        freshTried = true;
-        continue;
-      }
-      if (result.kind === "retry" && result.held !== null) lastAnswer = { held: result.held, headers };
-      tried.push(choice.slot);
-      if (next.retry === "other" && (await this.#chooseAgain(exchange, tried, next.aloneMs))) {
-        // The only engine, asked again after a pause, is home to the router.
-        choice = { ...readChoice(out), reason: "retry" };
-        attempts += 1;
-        fresh = false;
-        metrics.retries.inc({ result: "spent" });
-        if (exchange.className !== undefined) demand.retried(exchange.className);
-        continue;
-      }
-
-      if (request.socket.destroyed) return "cancelled";
-      if (lastAnswer !== null) passOn(response, lastAnswer.held, lastAnswer.headers);
-      else {
-        const error = result.kind === "failed" ? result.error : UNREACHABLE;
-        writeError(response, error, ownAnswer(exchange, choiceHeaders(exchange, engine.id, choice)));
-      }
-      return result.report.outcome;
+      attemptEnded(engine.id, result.report);
+      exchange.attempts.push({ engine: engine.id, reason: choice.reason, ...result.report });
+      this.#observe(exchange, engine, result.report, asked.stream ? startedMs : null);
+      return result;
+    } finally {
+      routing.countStream(choice.requestClass, choice.slot, -1);
     }
+  }
+
+  /** No attempt follows and nothing went to the client: it gets the last answer as it was, or an error of the gateway's. */
+  #giveUp(exchange: Exchange, { last }: Course, engine: Engine, choice: Choice, result: AttemptResult): Outcome {
+    if (exchange.request.socket.destroyed) return "cancelled";
+    const { outcome } = result.report;
+    if (result.kind === "failed" && outcome !== "fault") this.#refuse(exchange, engine, choice, result.error);
+    else if (last !== null) passOn(exchange.response, last.kept, last.headers);
+    else this.#refuse(exchange, engine, choice, result.kind === "failed" ? result.error : UNREACHABLE);
+    return outcome;
+  }
+
+  #refuse(exchange: Exchange, engine: Engine, choice: Choice, error: ApiError): void {
+    writeError(exchange.response, error, ownAnswer(exchange, choiceHeaders(exchange, engine.id, choice)));
   }
 
   /** Another engine at once, or the only one there is after a pause. False when there is no engine to try. */
   async #chooseAgain(exchange: Exchange, tried: number[], aloneMs: number | null): Promise<boolean> {
     const { socket } = exchange.request;
     if (socket.destroyed) return false;
-    if (this.#choose(exchange, tried) === ROUTE_STATUS.ok) return true;
+    if (this.#choose(exchange, tried) === ROUTE_STATUS.ok) return this.#isWorthAsking(exchange);
     if (aloneMs === null) return false;
     await waitOrGone(socket, this.#parts.clock, aloneMs);
     if (socket.destroyed) return false;
     tried.length = 0;
-    return this.#choose(exchange, tried) === ROUTE_STATUS.ok;
+    return this.#choose(exchange, tried) === ROUTE_STATUS.ok && this.#isWorthAsking(exchange);
+  }
+
+  /** The engine in `out`: neither one that asked to be left alone for long, nor one too slow for the time that is left. */
+  #isWorthAsking(exchange: Exchange): boolean {
+    const slot = this.#out[OUT.engine]!;
+    const { routing } = exchange;
+    return !routing.isCoolingLong(slot) && !this.#isTooLate(exchange, this.#engineAt(routing, slot));
+  }
+
+  #isTooLate({ deadlineAtMs, routing, className }: Exchange, { id }: Engine): boolean {
+    if (deadlineAtMs === null) return false;
+    const ttftMs = className === undefined ? 0 : expectedTtftMs(routing.snapshot, className, id);
+    return deadlineAtMs - this.#parts.clock.nowMs() < ttftMs;
   }
 
   #engineAt(routing: Routing, slot: number): Engine {
@@ -154,19 +224,29 @@ export class Forwarder {
   #observe(exchange: Exchange, engine: Engine, report: AttemptReport, streamFromMs: number | null): void {
     const { metrics } = this.#parts;
     metrics.attempts.inc({ engine: engine.id, outcome: report.outcome });
-    if (streamFromMs === null || report.outcome !== "success" || report.firstByteMs === null) return;
-    const ttftMs = streamFromMs + report.firstByteMs - exchange.arrivedMs;
+    if (streamFromMs === null || report.outcome !== "success" || report.firstTokenMs === null) return;
+    const ttftMs = streamFromMs + report.firstTokenMs - exchange.arrivedMs;
     metrics.ttftSeconds.observe({ class: exchange.className ?? OTHER }, ttftMs / 1000);
   }
 }
 
 const EMPTY = Buffer.alloc(0);
 
+function readAsked(out: Uint32Array, { text }: Exchange): Asked {
+  return {
+    stream: out[OUT.stream] === 1,
+    choices: out[OUT.choices]!,
+    leavesTrace: out[OUT.store] === 1 || out[OUT.background] === 1,
+    // About four bytes a token, as the selector counts them.
+    promptTokens: text.length / 4,
+  };
+}
+
 /** An answer that was kept back goes to the client after all, as it was. */
-function passOn(response: ServerResponse, held: HeldAnswer, headers: readonly string[]): void {
+function passOn(response: ServerResponse, kept: KeptAnswer, headers: readonly string[]): void {
   response.sendDate = false;
-  response.writeHead(held.status, held.statusText, headersToClient(held.headers, headers));
-  response.end(held.body);
+  response.writeHead(kept.status, kept.statusText, headersToClient(kept.headers, headers));
+  response.end(kept.body);
 }
 
 function waitOrGone(socket: Socket, clock: Clock, ms: number): Promise<void> {

@@ -1,6 +1,7 @@
 import { mkdir } from "node:fs/promises";
 import { hostname } from "node:os";
 import { type Clock, type FeedEvent, type Fleet, GuidevaneError, type Random, systemClock } from "@guidevane/core";
+import { createRetryMemory, RetryKeeper } from "@guidevane/guard";
 import { bootstrapSnapshot, createRouterFactory, SlotRegistry } from "@guidevane/selector";
 import { pino } from "pino";
 import { isLoopback, listen, parseAddress } from "./address.ts";
@@ -41,6 +42,8 @@ export interface GatewayOptions {
    * `clock`, `random` and `native` stand only as they are by default.
    */
   readonly threads?: number;
+  /** The module that request threads run where there are several; left out = this package's. */
+  readonly requestWorker?: URL;
   /** How the addon is loaded; left out = as `@guidevane/native` does. */
   readonly native?: Parameters<typeof createRouterFactory>[1];
   /** Names this process in demand reports. */
@@ -109,12 +112,15 @@ export async function startGateway(options: GatewayOptions): Promise<Gateway> {
     ),
   });
   const registry = new SlotRegistry();
+  const retryMemory = createRetryMemory();
+  const retries = new RetryKeeper(retryMemory, () => present.gateway.retry, clock.nowMs());
   const states = new EngineStates({
     clock,
     onDied: (engine) => threads.engineDied(engine),
-    onFacts: (engine, facts) => {
+    retryAfterCapMs: () => present.gateway.retry.retryAfterCapMs,
+    onFacts: (engine, facts, coolingMs) => {
       const slot = registry.slotOf(engine);
-      if (slot !== null) Atomics.store(registry.state.engines, slot, stateWord(facts));
+      if (slot !== null) Atomics.store(registry.state.engines, slot, stateWord(facts, coolingMs));
     },
     onHealth: (engine, { health, reason }, before) => {
       log.info({ engine, health, before, reason }, "engine health");
@@ -125,14 +131,18 @@ export async function startGateway(options: GatewayOptions): Promise<Gateway> {
 
   const count = options.threads ?? 1;
   const threadIndices = Array.from({ length: count }, (_, index) => index);
-  const compiled = new CompiledSnapshots(registry, () => states.sweep(compiled.inUse()));
+  const compiled = new CompiledSnapshots(
+    registry,
+    (snapshot) => retries.rowsOf(snapshot),
+    () => states.sweep(compiled.inUse()),
+  );
   const bootstrap = compiled.compile(bootstrapSnapshot(fleet, cluster, clock.wallMs()), "bootstrap", threadIndices);
   const newsOf = (thread: number): ThreadNews => ({
     attemptEnded: (engine, report) => states.ended(engine, report),
     idle: (number) => compiled.letGo(number, thread),
     failed: (requestId, error, stack) => log.error({ requestId, error, stack }, "request failed"),
   });
-  const start = { state: registry.state, settings: settingsOf(fleet), first: bootstrap };
+  const start = { state: registry.state, retryMemory, settings: settingsOf(fleet), first: bootstrap };
   const threads: RequestThreads =
     count === 1
       ? new OwnThread({ ...start, clock, random, factory, news: newsOf(0) })
@@ -140,6 +150,7 @@ export async function startGateway(options: GatewayOptions): Promise<Gateway> {
           ...start,
           selector: factory.kind,
           count,
+          worker: options.requestWorker,
           clock,
           logger: log,
           newsOf,
@@ -154,6 +165,7 @@ export async function startGateway(options: GatewayOptions): Promise<Gateway> {
   const adopt = ({ snapshot }: CompiledSnapshot): void => {
     states.adopt(snapshot);
     prober.adopt();
+    retries.adopt(snapshot);
     metrics.snapshotVersion.set(snapshot.version);
   };
   adopt(bootstrap);
@@ -227,7 +239,11 @@ export async function startGateway(options: GatewayOptions): Promise<Gateway> {
       for (const arrived of threads.takeArrivals()) demand.add(arrived);
       void link.report(demand.take(clock.nowMs(), states.takeDemand()));
     }),
-    every(clock, REFRESH_EVERY_MS, () => states.refresh()),
+    every(clock, REFRESH_EVERY_MS, () => {
+      states.refresh();
+      retries.refresh(clock.nowMs(), (engine) => states.factorOf(engine));
+      metrics.retryBudgetTokens.set(Math.min(...retries.tokens().values()));
+    }),
   ];
   log.info({ url, adminUrl, cluster, router: factory.kind, snapshot: snapshots.tag ?? "bootstrap" }, "gateway listens");
 

@@ -12,6 +12,7 @@ export interface GatewayMetrics {
   readonly attempts: Counter<"engine" | "outcome">;
   readonly inFlight: Gauge<"engine">;
   readonly retries: Counter<"result">;
+  readonly retryBudgetTokens: Gauge;
   readonly shed: Counter<"class" | "reason">;
   readonly routeSeconds: Histogram;
   readonly ttftSeconds: Histogram<"class">;
@@ -60,6 +61,11 @@ export function createMetrics(): GatewayMetrics {
       name: "guidevane_retries_total",
       help: "Attempts after the first",
       labelNames: ["result"],
+      registers,
+    }),
+    retryBudgetTokens: new Gauge({
+      name: "guidevane_retry_budget_tokens",
+      help: "Retries that may be made at once, of the model with the least",
       registers,
     }),
     shed: new Counter({

@@ -1,5 +1,6 @@
 import type { Server } from "node:http";
 import type { Clock, Fleet, Random } from "@guidevane/core";
+import { RetryBudget } from "@guidevane/guard";
 import type { RouterFactory, SharedState } from "@guidevane/selector";
 import { type Address, listen } from "./address.ts";
 import type { AttemptReport } from "./attempt-result.ts";
@@ -38,6 +39,8 @@ export interface RequestThreadOptions {
   readonly factory: RouterFactory;
   /** Shared with the process's other threads. */
   readonly state: SharedState;
+  /** Shared as well: the retry budgets. */
+  readonly retryMemory: SharedArrayBuffer;
   readonly settings: RequestSettings;
   readonly first: CompiledSnapshot;
   readonly news: ThreadNews;
@@ -69,7 +72,7 @@ export class RequestThread {
     const { connectMs } = settings.gateway.timers;
     this.#engines = new Engines({
       credentials: settings.credentials,
-      createClient: (origin) => new UndiciEngineClient({ origin, connectMs, clock }),
+      createClient: (origin, tls) => new UndiciEngineClient({ origin, connectMs, clock, tls }),
     });
     this.#routing = this.#load(options.first);
     const gateway = (): Fleet["gateway"] => this.#settings.gateway;
@@ -79,6 +82,7 @@ export class RequestThread {
       get settings() {
         return gateway();
       },
+      retries: new RetryBudget(options.retryMemory),
       routing: () => this.#routing,
       clientKeys: () => this.#clientKeys,
       sinceControlMs: () => clock.nowMs() - this.#controlHeardMs,

@@ -12,7 +12,7 @@ const TELL_EVERY_MS = 100;
 
 const port = parentPort;
 if (port === null) throw new Error("this module is the entry of a worker thread");
-const { selector, state, settings, first } = workerData as WorkerStart;
+const { selector, state, retryMemory, settings, first } = workerData as WorkerStart;
 
 const tell = (word: Word): void => port.postMessage(word);
 const news = new NewsBatch((items) => tell({ kind: "news", items }));
@@ -21,6 +21,7 @@ const thread = new RequestThread({
   random: Math.random,
   factory: createRouterFactory(selector),
   state,
+  retryMemory,
   settings,
   first,
   news: news.news,

@@ -8,7 +8,8 @@ import { type AnswerManner, type ApiError, writeError } from "./api-error.ts";
 import { readable, readBody, refuseEncoding, refuseLength } from "./body.ts";
 import type { ClientKeys } from "./client-keys.ts";
 import { corsHeaders, preflightAnswer } from "./cors.ts";
-import { type Exchange, ownAnswer } from "./exchange.ts";
+import { readDeadline } from "./deadline.ts";
+import { type Exchange, isClientRetry, ownAnswer } from "./exchange.ts";
 import { Forwarder, type ForwardParts } from "./forward.ts";
 import { createHeadFacts, fillHead, readHead } from "./head-facts.ts";
 import { OTHER } from "./metrics.ts";
@@ -89,6 +90,8 @@ class RequestPath {
       return error === null ? undefined : this.#count(undefined, "rejected");
     }
     const encoding = request.headers["content-encoding"];
+    const deadlineMs = readDeadline(request.headers);
+    if (deadlineMs !== null && typeof deadlineMs !== "number") return refuse(deadlineMs);
     const unreadable = refuseEncoding(encoding) ?? refuseLength(request, settings.limits);
     if (unreadable !== null) return refuse(unreadable);
     if (request.headers.expect !== undefined) response.writeContinue();
@@ -116,7 +119,9 @@ class RequestPath {
         body: body.bytes,
         text: text.bytes,
         withheld: client?.keyHeaders ?? [],
+        deadlineAtMs: deadlineMs === null ? null : arrivedMs + deadlineMs,
         className: undefined,
+        attempts: [],
       });
     } finally {
       routing.done();
@@ -174,8 +179,4 @@ class RequestPath {
     if (exchange === undefined) return;
     metrics.requestSeconds.observe({ class: requestClass }, (clock.nowMs() - exchange.arrivedMs) / 1000);
   }
-}
-
-function isClientRetry(request: IncomingMessage): boolean {
-  return Number(request.headers["x-stainless-retry-count"]) > 0;
 }

@@ -1,4 +1,5 @@
 import type { ClusterSnapshot } from "@guidevane/core";
+import type { RetryRows } from "@guidevane/guard";
 import {
   type RequestNeeds,
   type Router,
@@ -11,6 +12,7 @@ import {
 } from "@guidevane/selector";
 import type { CompiledSnapshot } from "./compiled-snapshots.ts";
 import type { HeadNumbers, RequestHead } from "./head-facts.ts";
+import { COOLING_LONG } from "./state-word.ts";
 
 /**
  * One snapshot as a request thread routes by it. A request takes the reference once and keeps it to its end, so that
@@ -23,6 +25,7 @@ export class Routing {
   readonly router: Router;
   readonly #table: RoutingTable;
   readonly #state: SharedState;
+  readonly #retryRows: ReadonlyMap<string, RetryRows>;
   readonly #onIdle: (routing: Routing) => void;
   readonly #engineOfSlot: ReadonlyMap<number, string>;
   #users = 0;
@@ -30,7 +33,7 @@ export class Routing {
 
   /** @param onIdle is told once, when it is retired and no request is routed by it any more */
   constructor(
-    { number, snapshot, table }: CompiledSnapshot,
+    { number, snapshot, table, retryRows }: CompiledSnapshot,
     state: SharedState,
     factory: RouterFactory,
     onIdle: (routing: Routing) => void,
@@ -39,6 +42,7 @@ export class Routing {
     this.snapshot = snapshot;
     this.#table = table;
     this.#state = state;
+    this.#retryRows = retryRows;
     this.#onIdle = onIdle;
     this.#engineOfSlot = new Map([...table.engineSlots].map(([id, slot]) => [slot, id]));
     this.router = factory.load(table, state);
@@ -89,6 +93,16 @@ export class Routing {
     if (row === undefined || row < 0) return;
     const { engines, inFlight } = this.#state;
     Atomics.add(inFlight, row * engines.length + slot, change);
+  }
+
+  /** Where a class's retry budget is. */
+  retryRows(className: string): RetryRows | undefined {
+    return this.#retryRows.get(className);
+  }
+
+  /** Whether the engine at a slot asked to be left alone, and for a second or more from now. */
+  isCoolingLong(slot: number): boolean {
+    return (Atomics.load(this.#state.engines, slot) & COOLING_LONG) !== 0;
   }
 
   /** What rules out each engine for a request of this class. */

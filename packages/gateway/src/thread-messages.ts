@@ -9,6 +9,7 @@ import type { RequestSettings, ThreadNews } from "./request-thread.ts";
 export interface WorkerStart {
   readonly selector: "native" | "ts";
   readonly state: SharedState;
+  readonly retryMemory: SharedArrayBuffer;
   readonly settings: RequestSettings;
   readonly first: CompiledSnapshot;
 }

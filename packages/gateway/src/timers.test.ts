@@ -1,7 +1,7 @@
 import { type Clock, ManualClock } from "@guidevane/core";
 import { afterEach, describe, expect, it } from "vitest";
 import { chunked, jsonAnswer, LAST_CHUNK, STREAM_HEAD } from "./testing/scripted-engine.ts";
-import { CHAT, createSetup, metric, PLAIN_BODY, STREAM_BODY } from "./testing/setup.ts";
+import { CHAT, createSetup, eventually, metric, PLAIN_BODY, STREAM_BODY } from "./testing/setup.ts";
 
 const setup = createSetup(afterEach);
 
@@ -27,12 +27,27 @@ describe("a timer", () => {
     expect(engine.requests.length).toBe(1);
   });
 
-  it("of the first token runs until the first bytes of a stream, past its head", async () => {
-    const { clock, engine, client, gateway } = await start("firstTokenMs: 1000");
+  it("of the first token ends a stream whose head alone has come with 504: nothing of it was passed on yet", async () => {
+    const { clock, engine, client } = await start("firstTokenMs: 1000");
+    client.post(CHAT, STREAM_BODY);
+    const { socket, closed } = await engine.next();
+    await new Promise((resolve) => socket.write(`${STREAM_HEAD}${chunked(": ping\n\n")}`, resolve));
+    clock.advance(1000);
+    const got = await client.answer();
+    expect([got.status, JSON.parse(got.body.toString()).error.code]).toEqual([504, "engine_timeout"]);
+    await closed;
+    expect(engine.requests.length).toBe(1);
+  });
+
+  it("of the first token runs on past a head that was held for long enough", async () => {
+    const { clock, engine, client, gateway } = await start("firstTokenMs: 1000, holdHeadMs: 400");
     client.post(CHAT, STREAM_BODY);
     const { socket, closed } = await engine.next();
     socket.write(STREAM_HEAD);
-    await client.until("text/event-stream");
+    await eventually(() => {
+      clock.advance(1);
+      return client.received.includes("text/event-stream");
+    });
     clock.advance(1000);
     const got = await client.answer();
     expect(got.status).toBe(200);

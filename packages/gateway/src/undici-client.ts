@@ -1,7 +1,8 @@
-import { connect as connectTcp, isIP, type Socket } from "node:net";
-import { connect as connectTls } from "node:tls";
+import { connect as connectTcp, isIP, type Socket, type TcpNetConnectOpts } from "node:net";
+import { type ConnectionOptions, connect as connectTls } from "node:tls";
 import type { Clock } from "@guidevane/core";
 import { Client, type Dispatcher } from "undici";
+import type { EngineTlsSecrets } from "./credentials.ts";
 import type { EngineCall, EngineClient, EngineEvents, EngineFailure, EngineRequest } from "./engine-client.ts";
 
 /** More informational answers than this before the real one end the attempt. */
@@ -15,6 +16,10 @@ export interface UndiciClientOptions {
   readonly origin: string;
   readonly connectMs: number;
   readonly clock: Clock;
+  /** For an https origin; null = as everywhere. */
+  readonly tls: EngineTlsSecrets | null;
+  /** Opens a TCP or TLS connection; left out = node's. A test puts its own in. */
+  readonly connect?: (at: ConnectionOptions, secure: boolean) => Socket;
 }
 
 /**
@@ -74,18 +79,19 @@ class Connection {
   served = 0;
   socket: Socket | null = null;
 
-  constructor({ origin, connectMs, clock }: UndiciClientOptions, onClosed: (connection: Connection) => void) {
+  constructor(
+    { origin, connectMs, clock, tls, connect = openSocket }: UndiciClientOptions,
+    onClosed: (connection: Connection) => void,
+  ) {
     this.client = new Client(origin, {
       allowH2: false,
       pipelining: 1,
       maxHeaderSize: HEAD_MAX_BYTES,
       connect: ({ hostname, port, protocol }, callback) => {
-        const at = { host: hostname, port: Number(port) || (protocol === "https:" ? 443 : 80), noDelay: true };
         const secure = protocol === "https:";
-        const servername = isIP(hostname) === 0 ? { servername: hostname } : {};
-        const socket = secure
-          ? connectTls({ ...at, ...servername, ALPNProtocols: ["http/1.1"] })
-          : connectTcp({ ...at, keepAlive: true });
+        const host = hostname.replace(/^\[|\]$/g, "");
+        const at = { host, port: Number(port) || (secure ? 443 : 80), noDelay: true, keepAlive: true };
+        const socket = connect(secure ? { ...at, ...tlsOptions(host, tls) } : at, secure);
         this.socket = socket;
         this.served = 0;
         const stopTimer = clock.after(connectMs, () =>
@@ -125,6 +131,20 @@ class Connection {
 
 /** `destroy` of a client that is already destroyed rejects, and there is nothing left to do about it. */
 function ignoreDestroyed(): void {}
+
+function openSocket(at: ConnectionOptions, secure: boolean): Socket {
+  return secure ? connectTls(at) : connectTcp(at as TcpNetConnectOpts);
+}
+
+function tlsOptions(host: string, tls: EngineTlsSecrets | null): ConnectionOptions {
+  const serverName = tls?.serverName ?? (isIP(host) === 0 ? host : null);
+  return {
+    ALPNProtocols: ["http/1.1"],
+    ...(serverName === null ? {} : { servername: serverName }),
+    ...(tls?.ca == null ? {} : { ca: tls.ca }),
+    ...(tls?.cert == null || tls.key == null ? {} : { cert: tls.cert, key: tls.key }),
+  };
+}
 
 class ConnectTimeout extends Error {
   readonly code = "CONNECT_TIMEOUT";
@@ -188,7 +208,11 @@ class Call implements EngineCall, Dispatcher.DispatchHandler {
         this.#fail({ kind: "malformed", message: `more than ${INFORMATIONAL_MAX} informational answers` });
       return;
     }
-    this.#events.onHead(status, statusText ?? "", latin1(controller.rawHeaders as readonly Buffer[]));
+    const rawHeaders = latin1(controller.rawHeaders as readonly Buffer[]);
+    const coding = strangeCoding(rawHeaders);
+    // Such bytes would reach the client without the header that says what they are.
+    if (coding !== null) this.#fail({ kind: "malformed", message: `transfer-encoding ${coding}` });
+    else this.#events.onHead(status, statusText ?? "", rawHeaders);
   }
 
   onResponseData(_controller: Dispatcher.DispatchController, chunk: Buffer): void {
@@ -216,6 +240,7 @@ class Call implements EngineCall, Dispatcher.DispatchHandler {
     const code = error.code ?? "";
     const message = error.message === "" ? code : error.message;
     if (this.#controller === null) {
+      if (NO_DESCRIPTORS.has(code)) return { kind: "no-descriptors", message };
       if (code === "ECONNREFUSED") return { kind: "refused", message: "connection refused" };
       const tls = code.startsWith("ERR_SSL") || code.startsWith("ERR_TLS") || TLS_CODES.has(code);
       return { kind: tls ? "tls" : "unreachable", message };
@@ -226,6 +251,9 @@ class Call implements EngineCall, Dispatcher.DispatchHandler {
     return { kind: "closed", message };
   }
 }
+
+/** The process or its host is out of what a connection needs. */
+const NO_DESCRIPTORS: ReadonlySet<string> = new Set(["EMFILE", "ENFILE", "ENOBUFS", "ENOMEM", "EADDRNOTAVAIL"]);
 
 const TLS_CODES: ReadonlySet<string> = new Set([
   "EPROTO",
@@ -241,6 +269,16 @@ const MALFORMED_CODES: ReadonlySet<string> = new Set([
   "UND_ERR_RES_CONTENT_LENGTH_MISMATCH",
   "UND_ERR_INVALID_ARG",
 ]);
+
+/** A transfer coding beside `chunked`; null = none. */
+function strangeCoding(headers: readonly string[]): string | null {
+  for (let i = 0; i + 1 < headers.length; i += 2)
+    if (headers[i]!.toLowerCase() === "transfer-encoding" && headers[i + 1]!.trim().toLowerCase() !== "chunked")
+      return headers[i + 1]!.slice(0, SHOWN);
+  return null;
+}
+
+const SHOWN = 40;
 
 function latin1(raw: readonly Buffer[]): string[] {
   return raw.map((each) => each.toString("latin1"));

@@ -10,6 +10,8 @@ import type { RequestThreads } from "./request-threads.ts";
 import type { NewsItem, Order, Word, WorkerStart } from "./thread-messages.ts";
 
 export interface WorkerThreadsOptions extends WorkerStart {
+  /** The module that workers run; left out = this package's. */
+  readonly worker?: URL | undefined;
   /** At least 2; one thread is the process's own. */
   readonly count: number;
   readonly clock: Clock;
@@ -95,10 +97,11 @@ export class WorkerThreads implements RequestThreads {
   }
 
   #start(index: number, first: CompiledSnapshot, deaths = 0): Thread {
-    const { selector, state, clock, logger, newsOf } = this.#options;
+    const { selector, state, retryMemory, clock, logger, newsOf } = this.#options;
     const bornMs = clock.nowMs();
     return new Thread({
-      start: { selector, state, settings: this.#settings, first },
+      worker: this.#options.worker ?? REQUEST_WORKER,
+      start: { selector, state, retryMemory, settings: this.#settings, first },
       clock,
       news: newsOf(index),
       onArrivals: (arrived) => this.#arrivals.push(arrived),
@@ -131,6 +134,7 @@ export class WorkerThreads implements RequestThreads {
 }
 
 interface ThreadOptions {
+  readonly worker: URL;
   readonly start: WorkerStart;
   readonly clock: Clock;
   readonly news: ThreadNews;
@@ -152,7 +156,7 @@ class Thread {
 
   constructor(options: ThreadOptions) {
     this.#options = options;
-    this.#worker = new Worker(REQUEST_WORKER, { workerData: options.start });
+    this.#worker = new Worker(options.worker, { workerData: options.start });
     this.#worker.on("message", (word: Word) => this.#hear(word));
     this.#worker.on("error", (error) => {
       this.#why = error instanceof Error ? (error.stack ?? error.message) : String(error);

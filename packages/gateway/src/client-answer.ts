@@ -1,0 +1,151 @@
+import type { ServerResponse } from "node:http";
+import type { Socket } from "node:net";
+import type { Clock } from "@guidevane/core";
+import { headerOf, headersToClient } from "./headers.ts";
+
+/**
+ * A client that takes nothing more for this long is gone, whatever its connection says: an engine and its place in the
+ * batch are not held for it. Slow readers take something within seconds.
+ */
+const CLIENT_STALL_MS = 60_000;
+
+/** The head of an answer as an engine sent it. */
+export interface EngineHead {
+  readonly status: number;
+  readonly statusText: string;
+  /** Names and values in turn. */
+  readonly headers: readonly string[];
+}
+
+export interface ClientAnswerOptions {
+  readonly response: ServerResponse;
+  /** The client's connection. */
+  readonly socket: Socket;
+  readonly clock: Clock;
+  /** The gateway's own headers; names and values in turn. */
+  readonly ownHeaders: readonly string[];
+  /** The client reads too slowly: nothing more should be read for it until `onRoom`. */
+  readonly onFull: () => void;
+  readonly onRoom: () => void;
+}
+
+/** The client's side of one answer: what comes in one turn of the event loop is written once, and no faster than it is read. */
+export class ClientAnswer {
+  readonly #options: ClientAnswerOptions;
+  #pending: Buffer[] = [];
+  #flushing = false;
+  #headFlushed = false;
+  #full = false;
+  #over = false;
+  #stopStall: () => void = noTimer;
+  /** Bytes that the head promises and that are still to come; null = it promises no length. */
+  #missing: number | null = null;
+
+  constructor(options: ClientAnswerOptions) {
+    this.#options = options;
+  }
+
+  /** The client has not yet taken what it was sent. */
+  get full(): boolean {
+    return this.#full;
+  }
+
+  /** Whether more may be written: the head promised no length. */
+  get open(): boolean {
+    return this.#missing === null;
+  }
+
+  /** Sends the head, at the end of this turn at the latest. */
+  begin({ status, statusText, headers }: EngineHead): void {
+    const { response, ownHeaders } = this.#options;
+    const length = headerOf(headers, "content-length");
+    // An answer to these has no body, whatever it says of its length (RFC 9110 §8.6).
+    if (length !== undefined && status !== 204 && status !== 304) this.#missing = Number(length);
+    response.sendDate = false;
+    response.writeHead(status, statusText, headersToClient(headers, ownHeaders));
+    this.#schedule();
+  }
+
+  write(chunk: Buffer): void {
+    this.#pending.push(chunk);
+    if (this.#missing !== null) this.#missing -= chunk.length;
+    this.#schedule();
+  }
+
+  /** The end in good order, after `last` where the head leaves room for it; what is shorter than its head said is cut. */
+  end(last = ""): void {
+    if (this.#missing !== null && this.#missing !== 0) {
+      this.cut();
+      return;
+    }
+    this.#flush();
+    this.#over = true;
+    this.#options.response.end(last);
+    this.#leave();
+  }
+
+  /** The end of what can't be ended in good order: the client sees that something is missing. */
+  cut(): void {
+    this.#over = true;
+    this.#options.response.destroy();
+    this.#leave();
+  }
+
+  /** The client has left. */
+  abandon(): void {
+    this.#over = true;
+    this.#leave();
+  }
+
+  #leave(): void {
+    const { response } = this.#options;
+    response.off("drain", this.#onDrain);
+    // The rest of a whole answer may still wait for its client.
+    if (this.#full) response.once("drain", this.#stopStall);
+  }
+
+  #schedule(): void {
+    if (this.#flushing) return;
+    this.#flushing = true;
+    process.nextTick(() => {
+      this.#flushing = false;
+      if (!this.#over) this.#flush();
+    });
+  }
+
+  #flush(): void {
+    const { response, onFull } = this.#options;
+    const pending = this.#pending;
+    if (pending.length === 0) {
+      if (!this.#headFlushed && !response.writableEnded) response.flushHeaders();
+      this.#headFlushed = true;
+      return;
+    }
+    this.#headFlushed = true;
+    this.#pending = [];
+    const room = response.write(pending.length === 1 ? pending[0]! : Buffer.concat(pending));
+    if (room || this.#full) return;
+    this.#full = true;
+    this.#armStall();
+    onFull();
+    response.once("drain", this.#onDrain);
+  }
+
+  #armStall(): void {
+    const { clock, response, socket } = this.#options;
+    this.#stopStall = clock.after(CLIENT_STALL_MS, () => {
+      if (response.writableFinished || response.destroyed) return;
+      // In a pipeline it may be waiting for the answers before it.
+      if (response.socket === null) this.#armStall();
+      else socket.destroy();
+    });
+  }
+
+  readonly #onDrain = (): void => {
+    this.#full = false;
+    this.#stopStall();
+    this.#options.onRoom();
+  };
+}
+
+function noTimer(): void {}
