@@ -32,11 +32,11 @@ describe("a class's pace", () => {
     expect(pace.median(0)).toBe(1);
   });
 
-  it("learns the spread, within limits", () => {
-    const steady = new ClassPace();
-    for (let i = 0; i < 3000; i++) steady.add("a", 0, i);
-    const wild = new ClassPace();
-    for (let i = 0; i < 3000; i++) wild.add("a", i % 2 === 0 ? 2 : -2, i);
-    expect([new ClassPace().spread, steady.spread, wild.spread]).toEqual([0.5, 0.3, 0.8]);
+  it("judges an engine against the others, and learns from those that nothing speaks against", () => {
+    const pace = paceOf({ a: [0, 0, 0], b: [1, 1, 1], c: [0, 0, 0] });
+    expect(pace.judge("b", 1, false, 0)).toEqual({ x: 1, spread: 0.5, worth: 1 });
+    for (let i = 0; i < 3000; i++) pace.judge("a", 0, true, 0);
+    expect(pace.judge("b", 1, false, 0)).toEqual({ x: 1, spread: 0.3, worth: 1 });
+    expect(paceOf({ a: [0, 0, 0] }).judge("a", 0, true, 0)).toBeNull();
   });
 });

@@ -1,3 +1,15 @@
+import { PaceNoise } from "./pace-noise.ts";
+
+/** One engine's tick beside its class. */
+export interface Judged {
+  /** ln(observed ÷ expected) less the class's median of it. */
+  readonly x: number;
+  /** b: mean absolute deviation of such an x at a healthy engine. */
+  readonly spread: number;
+  /** 0..1: what one observation is worth, since those that follow each other resemble each other. */
+  readonly worth: number;
+}
+
 /**
  * How one class's engines keep to their expected times, for one measure. An engine's place is the median of its last few
  * log ratios, the class's the lower median of the places: a profile that is wrong, or a load that nobody planned, makes
@@ -5,9 +17,9 @@
  */
 export class ClassPace {
   readonly #places = new Map<string, { readonly values: number[]; atMs: number }>();
-  #spread = SPREAD_START;
+  readonly #noise = new PaceNoise();
 
-  /** Log ratio of an engine in this tick. Call for all engines before asking for the median. */
+  /** Log ratio of an engine in this tick. Call for all engines before judging any. */
   add(engine: string, logRatio: number, nowMs: number): void {
     let place = this.#places.get(engine);
     if (place === undefined) {
@@ -16,15 +28,23 @@ export class ClassPace {
     }
     if (nowMs - place.atMs > OLD_MS) place.values.length = 0;
     place.atMs = nowMs;
-    if (place.values.length >= PLACE_LEAST) {
-      const off = Math.abs(logRatio - median(place.values));
-      this.#spread += SPREAD_GAIN * (Math.min(off, SPREAD_OFF_MOST) - this.#spread);
-    }
     place.values.push(logRatio);
     if (place.values.length > PLACE_OF) place.values.shift();
   }
 
-  /** The class's median log ratio; null where fewer than two engines were seen lately: there is nothing to compare with. */
+  /**
+   * @param healthy nothing speaks against the engine, so its noise is what healthy engines have
+   * @returns null where fewer than two engines were seen lately: there is nothing to compare with
+   */
+  judge(engine: string, logRatio: number, healthy: boolean, nowMs: number): Judged | null {
+    const usual = this.median(nowMs);
+    if (usual === null) return null;
+    const x = logRatio - usual;
+    if (healthy) this.#noise.add(engine, x);
+    return { x, spread: this.#noise.spread, worth: this.#noise.worth };
+  }
+
+  /** The class's median log ratio; null where fewer than two engines were seen lately. */
   median(nowMs: number): number | null {
     const places: number[] = [];
     for (const { values, atMs } of this.#places.values())
@@ -38,13 +58,9 @@ export class ClassPace {
     return values === undefined || values.length < PLACE_LEAST ? null : median(values);
   }
 
-  /** b: mean absolute deviation of an observation from its engine's place. */
-  get spread(): number {
-    return Math.min(SPREAD_MOST, Math.max(SPREAD_LEAST, this.#spread));
-  }
-
   forget(engine: string): void {
     this.#places.delete(engine);
+    this.#noise.forget(engine);
   }
 }
 
@@ -56,15 +72,6 @@ const PLACE_OF = 5;
 const PLACE_LEAST = 3;
 /** A place older than this says nothing about now. */
 const OLD_MS = 60_000;
-
-const SPREAD_START = 0.5;
-/** Emulated engines are steadier than any real one; below this the test would take a batch's hiccup for a change. */
-const SPREAD_LEAST = 0.3;
-/** Above it three times as slow would take minutes to tell. */
-const SPREAD_MOST = 0.8;
-const SPREAD_GAIN = 1 / 500;
-/** So that a few answers that hung don't blunt the test. */
-const SPREAD_OFF_MOST = 2;
 
 export function median(values: readonly number[]): number {
   const sorted = [...values].sort((a, b) => a - b);

@@ -1,3 +1,4 @@
+import type { Judged } from "./class-pace.ts";
 import { type FailingDesign, FailingTest } from "./failing-test.ts";
 import type { PenaltyKind, PenaltyWish } from "./penalty-limits.ts";
 import { PenaltyRamp } from "./penalty-ramp.ts";
@@ -58,10 +59,10 @@ export class EnginePenalty {
     else if (this.#failing.alarmed) this.#ramps.failing.alarm(nowMs);
   }
 
-  /** A tick's time to first token or between tokens, by `slow-test.ts`. */
-  paced(measure: "ttft" | "tbot", x: number, spread: number, beganMs: number, nowMs: number): void {
+  /** A tick's time to first token or between tokens. */
+  paced(measure: "ttft" | "tbot", { x, spread, worth }: Judged, beganMs: number, nowMs: number): void {
     const test = measure === "ttft" ? this.#ttft : this.#tbot;
-    test.observe(x, spread);
+    test.observe(x, spread, worth);
     const last = this.#slowRatio[measure];
     this.#slowRatio[measure] = last === null ? x : last + (x - last) / 5;
     if (test.alarmed) this.#ramps.slow.alarm(nowMs);
@@ -80,6 +81,11 @@ export class EnginePenalty {
   /** Nothing speaks against it: what it answers is what healthy engines answer. */
   get healthy(): boolean {
     return !this.#ramps.failing.active && this.#failing.suspicion < WATCHED;
+  }
+
+  /** Its times are what healthy engines have, by chance now and then a little late. */
+  get keepsPace(): boolean {
+    return !this.#ramps.slow.active;
   }
 
   wishes(): PenaltyWish[] {

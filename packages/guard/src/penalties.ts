@@ -103,8 +103,17 @@ export class Penalties {
       this.#pace(begun, "tbot", logRatio(tbotMs, begun.tbotMs, UNFELT_MS.tbot));
   }
 
-  /** Takes in what came since the last tick and grants penalties within the limits. */
-  tick(fleet: PenaltyFleet, nowMs: number): void {
+  /** Attempts whose end nobody will tell. */
+  forget(isGone: (attempt: number) => boolean): void {
+    for (const attempt of this.#attempts.keys()) if (isGone(attempt)) this.#attempts.delete(attempt);
+  }
+
+  /**
+   * Takes in what came since the last tick and grants penalties within the limits.
+   *
+   * @returns the engines that have a verdict now or had one before
+   */
+  tick(fleet: PenaltyFleet, nowMs: number): Iterable<string> {
     this.#judgeAnswers(nowMs);
     this.#countOverdue(nowMs);
     this.#judgePaces(nowMs);
@@ -119,16 +128,30 @@ export class Penalties {
       wishes.push(...engine.wishes());
     }
     const granted = grantPenalties(wishes, fleet);
+    const told = new Set(this.#verdicts.keys());
     this.#verdicts = new Map();
     for (const [id, engine] of this.#engines) {
       const own = wishes.filter((wish) => wish.engine === id);
       const verdict = verdictOf(engine, own, granted, fleet, nowMs);
-      if (verdict !== null) this.#verdicts.set(id, verdict);
+      if (verdict === null) continue;
+      this.#verdicts.set(id, verdict);
+      told.add(id);
     }
+    return told;
   }
 
   verdict(engine: string): PenaltyVerdict {
     return this.#verdicts.get(engine) ?? NONE;
+  }
+
+  /** Time to first token lately ÷ the expected one, by the class that says the most; null before enough was seen. */
+  ttftRatio(engine: string): number | null {
+    let most: number | null = null;
+    for (const [key, pace] of this.#paces) {
+      const place = key.startsWith("ttft ") ? pace.place(engine) : null;
+      if (place !== null) most = Math.max(most ?? Number.NEGATIVE_INFINITY, place);
+    }
+    return most === null ? null : Math.exp(most);
   }
 
   /** Of healthy engines, as learned. */
@@ -166,10 +189,10 @@ export class Penalties {
     this.#paced = new Map();
     for (const each of ticks) this.#paceOf(each).add(each.engine, each.logRatio, nowMs);
     for (const each of ticks) {
-      const pace = this.#paceOf(each);
-      const usual = pace.median(nowMs);
-      if (usual === null) continue;
-      this.#engines.get(each.engine)?.paced(each.measure, each.logRatio - usual, pace.spread, each.beganMs, nowMs);
+      const engine = this.#engines.get(each.engine);
+      if (engine === undefined) continue;
+      const judged = this.#paceOf(each).judge(each.engine, each.logRatio, engine.keepsPace, nowMs);
+      if (judged !== null) engine.paced(each.measure, judged, each.beganMs, nowMs);
     }
   }
 

@@ -2,10 +2,11 @@
  * Is an engine slow? A cumulative sum (Page 1954) of log likelihood ratios over x, the natural logarithm of an observed
  * time ÷ the expected one, less the class's median of the same:
  *
- *     S ← max(0, S + (|x| − |x − δ|)/b)        P₀: Laplace(0, b)        P₁: Laplace(δ, b), δ = ln 3
+ *     S ← max(0, S + w·(|x| − |x − δ|)/b)        P₀: Laplace(0, b)        P₁: Laplace(δ, b), δ = ln 3
  *
  * Latencies have heavy tails; with this density one observation adds δ/b at most, however late it was. Whatever lies
- * beyond √3 times the median speaks for slow, what lies below for healthy. Since P₁/P₀ has mean 1 under P₀, the mean
+ * beyond √3 times the median speaks for slow, what lies below for healthy. w (`pace-noise.ts`) makes less of observations
+ * that resemble those before them; 1 where they are independent. Since P₁/P₀ has mean 1 under P₀, the mean
  * number of observations to a false alarm is at least e^limit (Lorden 1971; by Ville's inequality for each restart).
  */
 export const SLOW_LOG_RATIO: number = Math.log(3);
@@ -25,10 +26,11 @@ export class SlowTest {
 
   /**
    * @param x ln(observed ÷ expected) less the class's median of it
-   * @param spread b, mean absolute deviation of x in the class
+   * @param spread b, mean absolute deviation of x at healthy engines
+   * @param worth w, 0..1
    */
-  observe(x: number, spread: number): void {
-    const added = (Math.abs(x) - Math.abs(x - SLOW_LOG_RATIO)) / spread;
+  observe(x: number, spread: number, worth = 1): void {
+    const added = (worth * (Math.abs(x) - Math.abs(x - SLOW_LOG_RATIO))) / spread;
     this.#score = Math.min(SLOW_LIMIT, Math.max(0, this.#score + added));
   }
 

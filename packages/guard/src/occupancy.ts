@@ -1,0 +1,143 @@
+/** What a gateway may hold of one class at a time: from the snapshot, divided by the live gateways. */
+export interface AdmissionClass {
+  readonly name: string;
+  readonly model: string;
+  /** Higher = shed later. */
+  readonly priority: number;
+  /** Streams of the cell before it is shed: 1.25 × what its part of the engines holds at full load. */
+  readonly streamLimit: number;
+  /** Work units/s that one of its streams is worth: its work ÷ its expected time. */
+  readonly streamWps: number;
+  /** Hard limit of its engines together; infinite where one has none. */
+  readonly engineLimit: number;
+}
+
+/** A stream limit is so many times what engines hold at full load. */
+export const LIMIT_FACTOR = 1.25;
+
+/** The lowest of several priorities leaves this part of the gateway's own limit to the others. */
+const GATEWAY_RESERVE = 0.1;
+
+/** A class whose better was refused less than so long ago makes way. */
+const MAKE_WAY_MS = 1000;
+
+/** Why a request was not let in. */
+export type LimitReason = "engine-limit" | "gateway-limit" | "class-limit" | "priority";
+
+interface Member extends AdmissionClass {
+  /** Streams at full load: the class's planned part. */
+  readonly part: number;
+  /** Occupancy of the model up to which the class is let in, whatever it holds. */
+  readonly level: number;
+  readonly gatewayPart: number;
+  readonly group: Group;
+}
+
+interface Group {
+  readonly members: Member[];
+  /** Work units/s of all parts together. */
+  fullWps: number;
+  readonly refusedAtMs: Map<number, number>;
+}
+
+/**
+ * Who may come in, by streams held. The classes of one model share its engines, so what counts is their occupancy
+ *
+ *     O = Σ_k streams_k·v_k ÷ Σ_k part_k·v_k        part_k = streamLimit_k ÷ 1.25,  v_k = work_k ÷ expected time_k
+ *
+ * which is 1 when the engines hold what they hold at full load. Below 1 anybody is let in: what one class does not use
+ * another may. From there up to 1.25 the lowest priority stops first, the highest last; a class that holds less than its
+ * planned part is let in as well, unless one of a higher priority was just refused. One class alone has the plain limit.
+ */
+export class Occupancy {
+  readonly #held = new Map<string, number>();
+  #members = new Map<string, Member>();
+  #maxStreams = Number.POSITIVE_INFINITY;
+  #all = 0;
+
+  /** Takes over a snapshot's limits; what is held is held on. */
+  adopt(classes: readonly AdmissionClass[], maxStreams: number): void {
+    this.#maxStreams = maxStreams;
+    const groups = new Map<string, Group>();
+    this.#members = new Map();
+    for (const { model } of classes) groups.set(model, { members: [], fullWps: 0, refusedAtMs: new Map() });
+    for (const each of classes) {
+      const group = groups.get(each.model)!;
+      const above = rankOf(each, classes);
+      const part = each.streamLimit / LIMIT_FACTOR;
+      const level = 1 + (LIMIT_FACTOR - 1) * above;
+      const gatewayPart = 1 - GATEWAY_RESERVE * (1 - above);
+      const member = { ...each, part, level, gatewayPart, group };
+      group.members.push(member);
+      group.fullWps += part * each.streamWps;
+      this.#members.set(each.name, member);
+    }
+  }
+
+  /** null = there is room. A class that no snapshot names has the gateway's limit alone. */
+  refusal(name: string, nowMs: number): LimitReason | null {
+    const member = this.#members.get(name);
+    const reason = member === undefined ? this.#gatewayRefusal(1) : this.#refusal(member, nowMs);
+    if (reason !== null) member?.group.refusedAtMs.set(member.priority, nowMs);
+    return reason;
+  }
+
+  entered(name: string): void {
+    this.#held.set(name, this.held(name) + 1);
+    this.#all += 1;
+  }
+
+  left(name: string): void {
+    this.#held.set(name, this.held(name) - 1);
+    this.#all -= 1;
+  }
+
+  held(name: string): number {
+    return this.#held.get(name) ?? 0;
+  }
+
+  /** Occupancy of a class's model, 1 = full; 0 for a class that is not known. */
+  occupancy(name: string): number {
+    const group = this.#members.get(name)?.group;
+    return group === undefined ? 0 : this.#occupancyOf(group);
+  }
+
+  priority(name: string): number {
+    return this.#members.get(name)?.priority ?? 0;
+  }
+
+  #refusal(member: Member, nowMs: number): LimitReason | null {
+    const gateway = this.#gatewayRefusal(member.gatewayPart);
+    if (gateway !== null) return gateway;
+    const { group, engineLimit } = member;
+    const streams = group.members.reduce((sum, { name }) => sum + this.held(name), 0);
+    if (streams >= engineLimit) return "engine-limit";
+    const occupancy = this.#occupancyOf(group);
+    if (occupancy < member.level) return null;
+    if (occupancy >= LIMIT_FACTOR) return "class-limit";
+    if (this.held(member.name) >= member.part) return "priority";
+    return betterRefused(member, nowMs) ? "priority" : null;
+  }
+
+  #gatewayRefusal(part: number): LimitReason | null {
+    return this.#all >= this.#maxStreams * part ? "gateway-limit" : null;
+  }
+
+  #occupancyOf({ members, fullWps }: Group): number {
+    let heldWps = 0;
+    for (const { name, streamWps } of members) heldWps += this.held(name) * streamWps;
+    return fullWps > 0 ? heldWps / fullWps : 0;
+  }
+}
+
+/** 0 = lowest of its model's priorities, 1 = highest; 1 where there is one. */
+function rankOf({ model, priority }: AdmissionClass, classes: readonly AdmissionClass[]): number {
+  const priorities = [...new Set(classes.filter((each) => each.model === model).map((each) => each.priority))];
+  if (priorities.length === 1) return 1;
+  return priorities.filter((each) => each < priority).length / (priorities.length - 1);
+}
+
+function betterRefused({ priority, group }: Member, nowMs: number): boolean {
+  for (const [other, atMs] of group.refusedAtMs) if (other > priority && nowMs - atMs < MAKE_WAY_MS) return true;
+  return false;
+}
