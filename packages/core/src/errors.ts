@@ -9,6 +9,7 @@ export type ErrorCode =
   | "bad_snapshot"
   | "bad_demand"
   | "bad_trace"
+  | "bad_points"
   | "bad_usage"
   | "bad_problem"
   | "native_unavailable"

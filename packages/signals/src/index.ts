@@ -2,6 +2,11 @@
 export { DEMAND_FLOOR_RPS, type DemandLevel, DemandLevels, type EngineEvidence, type Taken } from "./demand-level.ts";
 export { COUNTER_NAMES, type CounterName, type Dialect, dialectOf, type Reading } from "./dialect.ts";
 export { SignalBook } from "./engine-signals.ts";
+export { type FittedCurve, fitCurve, LEVELS_MIN, type Prediction, predictAtInFlight } from "./fit/fit-curve.ts";
+export { type Confidence, type FitContext, type FitSource, type FittedProfile, fitProfile } from "./fit/fit-profile.ts";
+export { type HeldOutError, leaveLevelsOut, leaveWorkloadOut } from "./fit/held-out.ts";
+export { type Deployment, deploymentName, type LoadCurve, type LoadPoint } from "./fit/load-curve.ts";
+export { type LoadPoints, parseLoadPoints } from "./fit/load-points.ts";
 export { type PrometheusPage, parsePrometheusText, type Sample } from "./prometheus-text.ts";
 export { vllmDialect } from "./vllm-dialect.ts";
 export { RateWindow } from "./window.ts";

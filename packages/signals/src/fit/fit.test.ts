@@ -1,0 +1,152 @@
+import { existsSync, readFileSync } from "node:fs";
+import { join } from "node:path";
+import { parseProfile } from "@guidevane/core";
+import { describe, expect, it } from "vitest";
+import { fitCurve, predictAtInFlight } from "./fit-curve.ts";
+import { fitProfile } from "./fit-profile.ts";
+import { leaveLevelsOut } from "./held-out.ts";
+import { parseLoadPoints } from "./load-points.ts";
+import { nonNegativeLeastSquares } from "./nnls.ts";
+
+const HEAD = "gpu,model,isl,osl,load_var,load_value,ttft_ms,tpot_ms";
+
+/** A server whose times follow a law: both grow with the requests in flight. */
+function lawful(inFlight: readonly number[]): string {
+  const rows = inFlight.map((n) => `H100,m,1000,100,concurrency,${n},${50 + 4 * n},${10 + 0.5 * n}`);
+  return [HEAD, ...rows].join("\n");
+}
+
+describe("least squares with coefficients of 0 or more", () => {
+  it("finds the coefficients that made the data, and 0 where the best would be negative", () => {
+    const rows = [1, 2, 5, 9].map((x) => [1 / (3 + 2 * x), x / (3 + 2 * x)]);
+    const [constant, slope] = nonNegativeLeastSquares(rows);
+    expect(constant).toBeCloseTo(3, 4);
+    expect(slope).toBeCloseTo(2, 4);
+    // Falls: the best that may not fall is flat, at the value that is right on average.
+    const falling = nonNegativeLeastSquares([1, 2, 3].map((x) => [1 / (10 - x), x / (10 - x)]));
+    expect(falling[1]).toBe(0);
+  });
+});
+
+describe("a fit of a lawful server", () => {
+  const { curves } = parseLoadPoints(lawful([1, 2, 4, 8, 16, 32, 64]), "points");
+  const curve = curves[0]!;
+
+  it("gives its times back at the measured levels and between them", () => {
+    const fitted = fitCurve(curve);
+    for (const n of [1, 3, 10, 24, 48, 64]) {
+      const { ttftMs, tbotMs } = predictAtInFlight(fitted, 100, n);
+      expect(Math.abs(ttftMs / (50 + 4 * n) - 1)).toBeLessThan(0.03);
+      expect(Math.abs(tbotMs / (10 + 0.5 * n) - 1)).toBeLessThan(0.03);
+    }
+  });
+
+  it("knows where the rate levels off: n / (TTFT + 100·TBOT) rises towards 1000 / (4 + 50) a second", () => {
+    const { capacityRps, measured } = fitCurve(curve);
+    expect(capacityRps).toBeGreaterThan(16);
+    expect(capacityRps).toBeLessThan(1000 / 54);
+    expect(measured.to).toBeLessThan(1);
+  });
+
+  it("errs little at levels that were left out, also beyond the measured ones", () => {
+    const { mean, each } = leaveLevelsOut(curve);
+    expect(each).toHaveLength(7);
+    expect(mean.tbot).toBeLessThan(0.03);
+    expect(mean.ttft).toBeLessThan(0.03);
+  });
+
+  it("is a valid profile whose reference request is 1.0 unit of work", () => {
+    const profile = fitProfile(curve, { curves, data: "points.csv" });
+    expect(parseProfile(JSON.stringify(profile), "fitted")).toMatchObject({ sku: "h100", loop: "closed" });
+    expect(profile.ttftMs.length).toBeGreaterThanOrEqual(8);
+    expect(profile.source).toMatchObject({ points: 7, workFrom: "prefill-time", confidence: "high" });
+  });
+
+  it("takes an open loop's rates by Little's law", () => {
+    const rows = [1, 2, 4, 8, 16, 32].map((n) => {
+      const [ttft, tpot] = [50 + 4 * n, 10 + 0.5 * n];
+      return `H100,m,1000,100,request_rate_rps,${(1000 * n) / (ttft + 100 * tpot)},${ttft},${tpot}`;
+    });
+    const open = parseLoadPoints([HEAD, ...rows].join("\n"), "points").curves[0]!;
+    expect(open.points.map(({ inFlight }) => Math.round(inFlight * 1e6) / 1e6)).toEqual([1, 2, 4, 8, 16, 32]);
+    expect(open.loop).toBe("open");
+  });
+});
+
+describe("what a token costs", () => {
+  it("is found from two workloads of one deployment: decoding 20 times a prompt token", () => {
+    // At capacity a request takes 0.1 ms a prompt token and 2 ms an output token.
+    const rows = [
+      [1000, 100],
+      [4000, 100],
+      [1000, 400],
+    ].flatMap(([isl, osl]) =>
+      [1, 4, 16, 64, 256, 1024].map((n) => {
+        const perRequestMs = 0.1 * isl! + 2 * osl!;
+        const e2eMs = 100 + perRequestMs * n;
+        return `H100,m,${isl},${osl},concurrency,${n},${e2eMs / 2},${e2eMs / 2 / osl!}`;
+      }),
+    );
+    const { curves } = parseLoadPoints([HEAD, ...rows].join("\n"), "points");
+    expect(curves).toHaveLength(3);
+    const { work, source } = fitProfile(curves[0]!, { curves, data: "points.csv" });
+    expect(source.workFrom).toBe("workloads");
+    expect(work.decodePerKtok / work.prefillPerKtok).toBeCloseTo(20, 0);
+    expect(source.otherWorkloadError.tbot).toBeGreaterThan(0);
+  });
+});
+
+describe("a file of points", () => {
+  it.each([
+    ["a header without a column", "isl,osl,load_var\n1,1,concurrency", /header must name load_value/],
+    ["a number that is none", `${HEAD}\nH100,m,x,100,concurrency,4,50,10`, /line 2: isl: .*"x"/],
+    ["a negative time", `${HEAD}\nH100,m,10,100,concurrency,4,-50,10`, /line 2: ttft_ms/],
+    ["a row with too few cells", `${HEAD}\nH100,m,10`, /points: /],
+  ])("with %s is refused with its place and value", (_what, text, message) => {
+    expect(() => parseLoadPoints(text, "points")).toThrow(message);
+  });
+
+  it("leaves out rows that no curve can be made of, and counts them by why", () => {
+    const text = [
+      `${HEAD},note`,
+      "H100,m,10,100,all_at_once,4,50,10,",
+      "H100,m,10,100,concurrency,4,50,10,suspect: two runs",
+      "H100,m,10,100,concurrency,4,,10,",
+      "H100,m,10,100,concurrency,4,50,10,",
+      "H100,m,10,100,concurrency,4,70,10,",
+    ].join("\n");
+    const { curves, left } = parseLoadPoints(text, "points");
+    expect(curves.map(({ points }) => points.map(({ ttftMs }) => ttftMs))).toEqual([[60]]);
+    expect(left).toEqual({
+      "load_var all_at_once is no steady load": 1,
+      "marked suspect": 1,
+      "ttft or tpot is empty": 1,
+    });
+  });
+});
+
+const DATA = process.env.GUIDEVANE_DATA ?? "../shared/data";
+const MEASURED = join(DATA, "profiles/engine_load_points.csv");
+
+describe.skipIf(!existsSync(MEASURED))(`real measurements (${MEASURED})`, () => {
+  it("are predicted at a level that was left out within 5 % (TBOT) and 12 % (TTFT) in the median curve, all convex", () => {
+    const { curves } = parseLoadPoints(readFileSync(MEASURED, "utf8"), "engine_load_points.csv");
+    const steady = curves.filter(({ points, deployment }) => points.length >= 4 && deployment.mode === "agg");
+    expect(steady.length).toBeGreaterThan(300);
+    const errors = steady.map((curve) => leaveLevelsOut(curve).mean);
+    expect(median(errors.map(({ tbot }) => tbot!))).toBeLessThan(0.05);
+    expect(median(errors.map(({ ttft }) => ttft!))).toBeLessThan(0.12);
+    for (const curve of steady) {
+      const { ttftMs, tbotMs } = fitProfile(curve, { curves: [curve], data: "engine_load_points.csv" });
+      for (const knots of [ttftMs, tbotMs]) {
+        const slopes = knots.slice(1).map(([at, ms], i) => (ms - knots[i]![1]) / (at - knots[i]![0]));
+        for (const [i, slope] of slopes.entries())
+          expect(slope).toBeGreaterThanOrEqual((slopes[i - 1] ?? 0) * (1 - 1e-9));
+      }
+    }
+  });
+});
+
+function median(values: readonly number[]): number {
+  return [...values].sort((a, b) => a - b)[values.length >> 1]!;
+}

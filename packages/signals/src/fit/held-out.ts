@@ -1,0 +1,84 @@
+import { fitCurve, LEVELS_MIN, predictAtInFlight } from "./fit-curve.ts";
+import { deploymentName, type LoadCurve } from "./load-curve.ts";
+
+/** Relative errors, |predicted ÷ measured − 1|, as means over what was left out; null where nothing could be. */
+export interface HeldOutError {
+  readonly ttft: number | null;
+  readonly ttftP99: number | null;
+  readonly tbot: number | null;
+  readonly e2e: number | null;
+}
+
+const NOTHING: HeldOutError = { ttft: null, ttftP99: null, tbot: null, e2e: null };
+
+/** Error at each load level of a fit to the other levels, the first and the last one too: those are extrapolated. */
+export function leaveLevelsOut(curve: LoadCurve): {
+  readonly mean: HeldOutError;
+  readonly each: readonly HeldOutError[];
+} {
+  if (curve.points.length <= LEVELS_MIN) return { mean: NOTHING, each: [] };
+  const each = curve.points.map((left) => {
+    const fitted = fitCurve({ ...curve, points: curve.points.filter((point) => point !== left) });
+    return errorsAt(left, curve.outputTokens, predictAtInFlight(fitted, curve.outputTokens, left.inFlight));
+  });
+  return { mean: meanOf(each), each };
+}
+
+/**
+ * Error on a whole workload of a fit to the same deployment's most similar other one: at the same requests in flight the
+ * time between tokens is taken as it is, the time to the first token in proportion to the prompt.
+ */
+export function leaveWorkloadOut(curve: LoadCurve, all: readonly LoadCurve[]): HeldOutError {
+  const name = deploymentName(curve.deployment);
+  const others = all.filter(
+    (other) => other !== curve && other.points.length >= LEVELS_MIN && deploymentName(other.deployment) === name,
+  );
+  const nearest = others.sort((a, b) => distance(a, curve) - distance(b, curve))[0];
+  if (nearest === undefined) return NOTHING;
+  const fitted = fitCurve(nearest);
+  const longer = curve.promptTokens / nearest.promptTokens;
+  return meanOf(
+    curve.points.map((point) => {
+      const { ttftMs, tbotMs, ttftP99Ms } = predictAtInFlight(fitted, nearest.outputTokens, point.inFlight);
+      const scaled = ttftMs * longer;
+      return errorsAt(point, curve.outputTokens, {
+        ttftMs: scaled,
+        tbotMs,
+        e2eMs: scaled + curve.outputTokens * tbotMs,
+        ttftP99Ms: ttftP99Ms === null ? null : ttftP99Ms * longer,
+      });
+    }),
+  );
+}
+
+interface Times {
+  readonly ttftMs: number;
+  readonly tbotMs: number;
+  readonly ttftP99Ms: number | null;
+}
+
+function errorsAt(measured: Times, outputTokens: number, predicted: Times & { readonly e2eMs: number }): HeldOutError {
+  const error = (of: number, by: number): number => Math.abs(by / of - 1);
+  return {
+    ttft: error(measured.ttftMs, predicted.ttftMs),
+    ttftP99:
+      measured.ttftP99Ms === null || predicted.ttftP99Ms === null
+        ? null
+        : error(measured.ttftP99Ms, predicted.ttftP99Ms),
+    tbot: error(measured.tbotMs, predicted.tbotMs),
+    e2e: error(measured.ttftMs + outputTokens * measured.tbotMs, predicted.e2eMs),
+  };
+}
+
+function meanOf(errors: readonly HeldOutError[]): HeldOutError {
+  const mean = (name: keyof HeldOutError): number | null => {
+    const known = errors.map((each) => each[name]).filter((each) => each !== null);
+    return known.length === 0 ? null : known.reduce((sum, each) => sum + each, 0) / known.length;
+  };
+  return { ttft: mean("ttft"), ttftP99: mean("ttftP99"), tbot: mean("tbot"), e2e: mean("e2e") };
+}
+
+/** How unlike two workloads are: by what factors their lengths differ. */
+function distance(a: LoadCurve, b: LoadCurve): number {
+  return Math.abs(Math.log(a.promptTokens / b.promptTokens)) + Math.abs(Math.log(a.outputTokens / b.outputTokens));
+}

@@ -1,0 +1,45 @@
+/** One measured point of an engine under a steady load. */
+export interface LoadPoint {
+  /** Requests in flight, held by a closed loop or counted by Little's law in an open one. */
+  readonly inFlight: number;
+  /** Finished requests/s. */
+  readonly ratePerS: number;
+  readonly ttftMs: number;
+  readonly tbotMs: number;
+  /** null = not measured. */
+  readonly ttftP99Ms: number | null;
+}
+
+/** What was measured: one deployment of one model under one workload. */
+export interface LoadCurve {
+  /** Names the deployment: all that makes its speed. */
+  readonly deployment: Deployment;
+  readonly promptTokens: number;
+  readonly outputTokens: number;
+  /** How the load was made: so many in flight, or so many a second. */
+  readonly loop: "open" | "closed";
+  /** Which statistic the times are, where the source says. */
+  readonly statistic: "mean" | "p50" | "unspecified";
+  /** By rising load, one for each level. */
+  readonly points: readonly LoadPoint[];
+  readonly source: string;
+}
+
+export interface Deployment {
+  readonly gpu: string;
+  /** null = not said. */
+  readonly gpuCount: number | null;
+  readonly model: string;
+  readonly precision: string;
+  readonly engine: string;
+  readonly engineVersion: string;
+  readonly mode: string;
+  readonly parallel: string;
+}
+
+/** The name of a deployment, the same for two curves of the same one. */
+export function deploymentName({ gpu, gpuCount, ...rest }: Deployment): string {
+  const { model, precision, engine, engineVersion, mode, parallel } = rest;
+  const hardware = gpuCount === null ? gpu : `${gpuCount}x${gpu}`;
+  return [hardware, model, precision, engine, engineVersion, mode, parallel].filter((part) => part !== "").join(" ");
+}

@@ -1,0 +1,158 @@
+import { GuidevaneError, problem, showProblem } from "@guidevane/core";
+import { parse } from "csv-parse/sync";
+import { type Deployment, deploymentName, type LoadCurve, type LoadPoint } from "./load-curve.ts";
+
+/** What a file of measured points holds. */
+export interface LoadPoints {
+  readonly curves: readonly LoadCurve[];
+  /** Rows that no curve could be made of, by why. */
+  readonly left: Readonly<Record<string, number>>;
+}
+
+/**
+ * Reads measured points: CSV with a header, one point a row. A curve is the rows of one deployment and workload. Columns:
+ *
+ * | column | meaning |
+ * |---|---|
+ * | `isl`, `osl` | prompt and output tokens of a request |
+ * | `load_var`, `load_value` | how load was made: `concurrency` or `concurrent_users` (closed loop, requests in flight), `request_rate_rps` or `target_qps` (open loop, requests/s) |
+ * | `ttft_p50_ms`, `ttft_mean_ms` or `ttft_ms` | time to first token; the first of these that is not empty |
+ * | `tpot_p50_ms`, `tpot_mean_ms` or `tpot_ms` | time between output tokens, likewise |
+ *
+ * and, where there: `ttft_p99_ms`, `req_per_s` (of the whole deployment), `gpu`, `gpu_count`, `model`, `precision`,
+ * `engine`, `engine_version`, `mode`, `parallel`, `source`, `note` (rows that say `suspect` are left out). Other columns are
+ * passed over. Of several rows at one load level the median counts.
+ *
+ * @throws GuidevaneError `bad_points`, naming the line and what is wrong with it
+ */
+export function parseLoadPoints(text: string, name: string): LoadPoints {
+  const rows = readRows(text, name);
+  const left: Record<string, number> = {};
+  const curves = new Map<string, { head: Omit<LoadCurve, "points">; levels: Map<number, LoadPoint[]> }>();
+  for (const { row, line } of rows) {
+    const read = readPoint(row, line, name);
+    if (typeof read === "string") {
+      left[read] = (left[read] ?? 0) + 1;
+      continue;
+    }
+    const { head, point, level } = read;
+    const key = JSON.stringify([head, deploymentName(head.deployment)]);
+    let curve = curves.get(key);
+    if (curve === undefined) {
+      curve = { head, levels: new Map() };
+      curves.set(key, curve);
+    }
+    const same = curve.levels.get(level);
+    if (same === undefined) curve.levels.set(level, [point]);
+    else same.push(point);
+  }
+  return {
+    left,
+    curves: [...curves.values()].map(({ head, levels }) => ({
+      ...head,
+      points: [...levels.values()].map(medianPoint).sort((a, b) => a.inFlight - b.inFlight),
+    })),
+  };
+}
+
+type Row = Readonly<Record<string, string>>;
+
+function readRows(text: string, name: string): { row: Row; line: number }[] {
+  try {
+    const records = parse(text, { columns: true, bom: true, info: true, skip_empty_lines: true, trim: true }) as {
+      record: Row;
+      info: { lines: number };
+    }[];
+    for (const column of ["isl", "osl", "load_var", "load_value"])
+      if (records[0] !== undefined && !Object.hasOwn(records[0].record, column))
+        throw new GuidevaneError("bad_points", `${name}: the header must name ${column}`);
+    return records.map(({ record, info }) => ({ row: record, line: info.lines }));
+  } catch (error) {
+    if (GuidevaneError.is(error)) throw error;
+    throw new GuidevaneError("bad_points", `${name}: ${error instanceof Error ? error.message : String(error)}`);
+  }
+}
+
+interface ReadPoint {
+  readonly head: Omit<LoadCurve, "points">;
+  readonly point: LoadPoint;
+  readonly level: number;
+}
+
+const LOOPS: Readonly<Record<string, LoadCurve["loop"]>> = {
+  concurrency: "closed",
+  concurrent_users: "closed",
+  request_rate_rps: "open",
+  target_qps: "open",
+};
+
+/** The point of a row, or why it is left out. @throws GuidevaneError `bad_points` */
+function readPoint(row: Row, line: number, name: string): ReadPoint | string {
+  if (/suspect/.test(row.note ?? "")) return "marked suspect";
+  const loop = LOOPS[row.load_var ?? ""];
+  if (loop === undefined) return `load_var ${row.load_var || "empty"} is no steady load`;
+  const number = (column: string): number | null => {
+    const said = row[column] ?? "";
+    if (said === "") return null;
+    const value = Number(said);
+    if (!Number.isFinite(value) || value <= 0)
+      throw new GuidevaneError(
+        "bad_points",
+        `${name} line ${line}: ${showProblem(problem("invalid_value", column, said, "must be a number above 0"))}`,
+      );
+    return value;
+  };
+  const first = (columns: readonly string[]): { value: number; column: string } | null => {
+    for (const column of columns) {
+      const value = number(column);
+      if (value !== null) return { value, column };
+    }
+    return null;
+  };
+  const [promptTokens, outputTokens, level] = [number("isl"), number("osl"), number("load_value")];
+  if (promptTokens === null || outputTokens === null) return "isl or osl is empty";
+  if (level === null) return "load_value is empty";
+  const ttft = first(["ttft_p50_ms", "ttft_mean_ms", "ttft_ms"]);
+  const tbot = first(["tpot_p50_ms", "tpot_mean_ms", "tpot_ms"]);
+  if (ttft === null || tbot === null) return "ttft or tpot is empty";
+
+  const e2eMs = ttft.value + outputTokens * tbot.value;
+  const inFlight = loop === "closed" ? level : (level * e2eMs) / 1000;
+  const ratePerS = loop === "closed" ? (1000 * level) / e2eMs : level;
+  const deployment: Deployment = {
+    gpu: row.gpu ?? "",
+    gpuCount: number("gpu_count"),
+    model: row.model ?? "",
+    precision: row.precision ?? "",
+    engine: row.engine ?? "",
+    engineVersion: row.engine_version ?? "",
+    mode: row.mode ?? "",
+    parallel: row.parallel ?? "",
+  };
+  const statistic = ttft.column === "ttft_p50_ms" ? "p50" : ttft.column === "ttft_mean_ms" ? "mean" : statOf(row);
+  return {
+    level,
+    head: { deployment, promptTokens, outputTokens, loop, statistic, source: row.source ?? "" },
+    point: { inFlight, ratePerS, ttftMs: ttft.value, tbotMs: tbot.value, ttftP99Ms: number("ttft_p99_ms") },
+  };
+}
+
+function statOf(row: Row): LoadCurve["statistic"] {
+  return row.ttft_stat === "mean" || row.ttft_stat === "p50" ? row.ttft_stat : "unspecified";
+}
+
+function medianPoint(points: readonly LoadPoint[]): LoadPoint {
+  if (points.length === 1) return points[0]!;
+  const median = (of: (point: LoadPoint) => number): number => {
+    const sorted = points.map(of).sort((a, b) => a - b);
+    const middle = sorted.length >> 1;
+    return sorted.length % 2 === 1 ? sorted[middle]! : (sorted[middle - 1]! + sorted[middle]!) / 2;
+  };
+  return {
+    inFlight: median(({ inFlight }) => inFlight),
+    ratePerS: median(({ ratePerS }) => ratePerS),
+    ttftMs: median(({ ttftMs }) => ttftMs),
+    tbotMs: median(({ tbotMs }) => tbotMs),
+    ttftP99Ms: points.every(({ ttftP99Ms }) => ttftP99Ms !== null) ? median(({ ttftP99Ms }) => ttftP99Ms!) : null,
+  };
+}
