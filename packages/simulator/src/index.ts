@@ -5,3 +5,17 @@ export { type EmulatedEngine, startEmulatedEngine } from "./emulated-engine.ts";
 export type { Controls } from "./emulator-controls.ts";
 export { type Admission, EngineModel, type EngineModelOptions, type RequestSize } from "./engine-model.ts";
 export type { EmulatedEngineCounts, EmulatedEngineOptions, ReceivedRequest } from "./engine-server.ts";
+export { type LabRun, runLab } from "./lab/lab.ts";
+export type { ClientOptions, Failure, LabOptions } from "./lab/lab-options.ts";
+export { POLICIES } from "./lab/policies/index.ts";
+export {
+  NOBODY,
+  type Policy,
+  type PolicyDefinition,
+  type PolicyValues,
+  type PolicyWorld,
+  SHED,
+} from "./lab/policy.ts";
+export { type SyntheticOptions, syntheticWorkload } from "./lab/synthetic.ts";
+export { ENDED, type Sample, type Tally } from "./lab/tally.ts";
+export { type Workload, type WorkloadRow, workloadOf } from "./lab/workload.ts";
