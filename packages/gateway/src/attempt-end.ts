@@ -1,7 +1,10 @@
-import type { AttemptEnd } from "@guidevane/guard";
+import type { Outcome } from "@guidevane/core";
+import { type AttemptEnd, outcomeOfStatus } from "@guidevane/guard";
 import type { ApiError } from "./api-error.ts";
+import type { EngineHead } from "./client-answer.ts";
 import type { EngineFailure } from "./engine-client.ts";
 import { headerOf } from "./headers.ts";
+import type { AnswerObserver } from "./observer.ts";
 
 /** What a failure means to the rules of retrying. */
 export function endOf(failure: EngineFailure): AttemptEnd {
@@ -26,6 +29,23 @@ export function endOf(failure: EngineFailure): AttemptEnd {
  */
 export function statusOfErrorEvent(status: number): number {
   return status === 503 || (status >= 400 && status < 500 && status !== 408) ? status : 502;
+}
+
+/** How an answer that has ended went, by its status and by what it said of itself. */
+export function outcomeOfAnswer(
+  { status }: EngineHead,
+  { kind, error, whole }: Pick<AnswerObserver, "kind" | "error" | "whole">,
+  servesModel: boolean,
+): Outcome {
+  if (status !== 200 || kind !== "events") return outcomeOfStatus(status, servesModel);
+  if (error !== null) return outcomeOfStatus(statusOfErrorEvent(error.status), servesModel);
+  return whole ? "success" : "fault";
+}
+
+/** Whether nothing but the closing of its connection can end an answer with this head. */
+export function endsByClose({ status, headers }: EngineHead): boolean {
+  if (status === 204 || status === 304) return false;
+  return (headerOf(headers, "content-length") ?? headerOf(headers, "transfer-encoding")) === undefined;
 }
 
 /** For a client whose request had no answer at all. */

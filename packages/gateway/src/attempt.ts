@@ -1,28 +1,23 @@
 import type { Outcome } from "@guidevane/core";
-import { type Next, outcomeOfStatus } from "@guidevane/guard";
+import type { Next } from "@guidevane/guard";
 import type { ApiError } from "./api-error.ts";
-import { BROKE_OFF, DEADLINE, endOf, NO_DESCRIPTORS, retryAfterMsOf, statusOfErrorEvent } from "./attempt-end.ts";
+import {
+  BROKE_OFF,
+  DEADLINE,
+  endOf,
+  endsByClose,
+  NO_DESCRIPTORS,
+  outcomeOfAnswer,
+  retryAfterMsOf,
+  statusOfErrorEvent,
+} from "./attempt-end.ts";
+import { AttemptFigures } from "./attempt-figures.ts";
+import { AFTER_TERMINATOR_MS, DEAD_SILENCE_MS, KEPT_MAX_BYTES, KEPT_MAX_MS } from "./attempt-limits.ts";
 import type { AttemptOptions, AttemptReport, AttemptResult } from "./attempt-result.ts";
 import { ClientAnswer, type EngineHead } from "./client-answer.ts";
 import type { EngineCall, EngineEvents, EngineFailure } from "./engine-client.ts";
-import { headerOf } from "./headers.ts";
 import { AnswerObserver } from "./observer.ts";
 import { PhaseTimer } from "./phase-timer.ts";
-
-/** More of an answer than this is passed on rather than kept back. */
-const KEPT_MAX_BYTES = 65_536;
-
-/** An answer that says "not now" but does not end within this is given up for the next attempt. */
-const KEPT_MAX_MS = 1000;
-
-/** How long a stream may go on after it has said that it is over. */
-const AFTER_TERMINATOR_MS = 1000;
-
-/**
- * How long an answer may still be silent once its engine's port refuses connections. An engine that stops in good order
- * closes its port first and goes on with what it has; one whose core was killed leaves its streams open and says nothing.
- */
-const DEAD_SILENCE_MS = 2000;
 
 /** An attempt under way. */
 export interface RunningAttempt {
@@ -54,7 +49,7 @@ class Attempt implements EngineEvents {
   readonly #resolve: (result: AttemptResult) => void;
   readonly #answer: ClientAnswer;
   readonly #timer: PhaseTimer;
-  readonly #startMs: number;
+  readonly #figures: AttemptFigures;
   #phase: Phase = "waiting";
   #call: EngineCall | null = null;
   #head: EngineHead | null = null;
@@ -66,20 +61,13 @@ class Attempt implements EngineEvents {
   #engineDead = false;
   /** The stream has said that it is over; the timer has the time for its end. */
   #terminated = false;
-
-  #connectMs: number | null = null;
-  #headMs: number | null = null;
-  #firstTokenMs: number | null = null;
-  #retryAfterMs: number | null = null;
-  #bytes = 0;
-  #failure: EngineFailure | null = null;
   #stops: (() => void)[] = [];
 
   constructor(options: AttemptOptions, resolve: (result: AttemptResult) => void) {
     const { clock, response, socket, answerHeaders } = options;
     this.#options = options;
     this.#resolve = resolve;
-    this.#startMs = clock.nowMs();
+    this.#figures = new AttemptFigures(clock.nowMs());
     this.#timer = new PhaseTimer(clock);
     this.#answer = new ClientAnswer({
       ...{ response, socket, clock, ownHeaders: answerHeaders },
@@ -98,7 +86,7 @@ class Attempt implements EngineEvents {
     const { client, clock, request, socket, deadlineAtMs } = this.#options;
     socket.on("close", this.#onClientGone);
     if (deadlineAtMs !== null)
-      this.#stops.push(clock.after(deadlineAtMs - this.#startMs, () => this.#giveUp(DEADLINE, "cancelled")));
+      this.#stops.push(clock.after(deadlineAtMs - this.#figures.startMs, () => this.#giveUp(DEADLINE, "cancelled")));
     const call = client.send(request, this);
     if (this.#phase === "over") call.abort();
     else this.#call = call;
@@ -113,7 +101,7 @@ class Attempt implements EngineEvents {
 
   onSent(connectMs: number | null): void {
     const { clock, timers, stream } = this.#options;
-    this.#connectMs = connectMs;
+    this.#figures.connectMs = connectMs;
     const [ms, what] = stream ? [timers.firstTokenMs, "no first token"] : [timers.headMs, "no answer"];
     this.#timer.arm(ms, () => this.#onSlow(`${what} after ${ms} ms`));
     const { totalMs } = timers;
@@ -124,9 +112,10 @@ class Attempt implements EngineEvents {
     const { clock, timers, choices } = this.#options;
     // The parser lets characters into a status text that must not leave again.
     this.#head = { status, statusText: rawStatusText.replace(UNPRINTABLE, ""), headers };
-    this.#headMs = clock.nowMs() - this.#startMs;
+    this.#figures.status = status;
+    this.#figures.headMs = clock.nowMs() - this.#figures.startMs;
     this.#timer.touch(clock.nowMs());
-    this.#retryAfterMs = retryAfterMsOf(headers, clock.wallMs());
+    this.#figures.retryAfterMs = retryAfterMsOf(headers, clock.wallMs());
     this.#observer = new AnswerObserver(status, headers, this.#options.onObserverFailure, choices);
     if (status !== 200 || this.#observer.kind !== "events") {
       this.#judge(status);
@@ -138,7 +127,7 @@ class Attempt implements EngineEvents {
 
   onData(chunk: Buffer): void {
     const nowMs = this.#options.clock.nowMs();
-    this.#bytes += chunk.length;
+    this.#figures.bytes += chunk.length;
     this.#timer.touch(nowMs);
     this.#observer?.see(chunk, nowMs);
     this.#noteFirstToken(nowMs);
@@ -149,7 +138,7 @@ class Attempt implements EngineEvents {
     }
     this.#kept.push(chunk);
     if (this.#phase === "held") this.#judgeFirstEvent();
-    else if (this.#bytes > KEPT_MAX_BYTES) this.#commit();
+    else if (this.#figures.bytes > KEPT_MAX_BYTES) this.#commit();
   }
 
   onEnd(): void {
@@ -158,7 +147,7 @@ class Attempt implements EngineEvents {
     if (this.#phase === "held") this.#judgeFirstEvent();
     if (this.#phase === "kept") this.#settle(this.#retry(this.#head));
     // Without a length or chunks a closed connection is the only end there is, and a dying engine closes too.
-    else if (this.#endsByClose() && !this.#isWhole())
+    else if (endsByClose(this.#head!) && this.#observer!.kind !== "unread" && !this.#observer!.whole)
       this.onFail({ kind: "closed", message: "the connection was closed before the answer's end" });
     else {
       if (this.#phase === "held") this.#commit();
@@ -167,7 +156,7 @@ class Attempt implements EngineEvents {
   }
 
   onFail(failure: EngineFailure): void {
-    this.#failure = failure;
+    this.#figures.failure = failure;
     if (this.#phase === "passing") {
       // What the client has is whole after its terminator; only the engine's end of it is not.
       if (this.#observer!.terminated && this.#answer.open) this.#end();
@@ -183,13 +172,13 @@ class Attempt implements EngineEvents {
   #judgeFirstEvent(): void {
     const { events, error } = this.#observer!;
     if (error !== null) this.#judge(statusOfErrorEvent(error.status));
-    else if (events > 0 || this.#bytes > KEPT_MAX_BYTES) this.#commit();
+    else if (events > 0 || this.#figures.bytes > KEPT_MAX_BYTES) this.#commit();
   }
 
   /** By its status, or by that of the error in its place: is this the client's answer? */
   #judge(status: number): void {
     const { decide, servesModel } = this.#options;
-    this.#next = decide({ kind: "answer", status, servesModel, retryAfterMs: this.#retryAfterMs });
+    this.#next = decide({ kind: "answer", status, servesModel, retryAfterMs: this.#figures.retryAfterMs });
     if (this.#next.retry === false) {
       this.#commit();
       return;
@@ -206,18 +195,18 @@ class Attempt implements EngineEvents {
     for (const chunk of this.#kept) this.#answer.write(chunk);
     this.#kept = [];
     // Until its first token a stream has the time that it was given for that.
-    const waits = stream && this.#firstTokenMs === null && !this.#observer!.failed;
+    const waits = stream && this.#figures.firstTokenMs === null && !this.#observer!.failed;
     if (!this.#engineDead && !waits) this.#armIdle(timers.idleMs);
     this.#watchTerminator();
   }
 
   #noteFirstToken(nowMs: number): void {
-    if (this.#firstTokenMs !== null) return;
+    if (this.#figures.firstTokenMs !== null) return;
     const observer = this.#observer!;
     if (observer.kind === "events" && observer.firstContentMs === null) return;
-    this.#firstTokenMs = nowMs - this.#startMs;
+    this.#figures.firstTokenMs = nowMs - this.#figures.startMs;
     if (!this.#options.stream) return;
-    this.#options.onFirstToken(this.#firstTokenMs);
+    this.#options.onFirstToken(this.#figures.firstTokenMs);
     if (this.#phase !== "kept" && !this.#engineDead) this.#armIdle(this.#options.timers.idleMs);
   }
 
@@ -233,7 +222,7 @@ class Attempt implements EngineEvents {
   /** The client's answer ends in good order. */
   #end(): void {
     this.#answer.end();
-    this.#settle({ kind: "over", report: this.#report(this.#outcome()) });
+    this.#settle({ kind: "over", report: this.#report(this.#answered()) });
   }
 
   #armIdle(idleMs: number): void {
@@ -248,7 +237,7 @@ class Attempt implements EngineEvents {
   }
 
   #expire(why: string): void {
-    this.#failure = { kind: "closed", message: why };
+    this.#figures.failure = { kind: "closed", message: why };
     const error: ApiError = { status: 504, code: "engine_timeout", message: `the engine was too slow: ${why}` };
     if (this.#phase === "waiting" || this.#phase === "held")
       this.#next = this.#options.decide({ kind: this.#engineDead ? "closed" : "timer" });
@@ -282,45 +271,19 @@ class Attempt implements EngineEvents {
     this.#settle({ kind: "over", report: this.#report("cancelled") });
   };
 
-  #endsByClose(): boolean {
-    const { status, headers } = this.#head!;
-    const bodiless = status === 204 || status === 304;
-    const framed = headerOf(headers, "content-length") ?? headerOf(headers, "transfer-encoding");
-    return !bodiless && framed === undefined;
-  }
-
-  #isWhole(): boolean {
-    return this.#observer!.kind === "unread" || this.#observer!.whole;
-  }
-
-  #outcome(): Outcome {
-    const { servesModel } = this.#options;
-    const { status } = this.#head!;
-    const { kind, error, whole } = this.#observer!;
-    if (status !== 200 || kind !== "events") return outcomeOfStatus(status, servesModel);
-    if (error !== null) return outcomeOfStatus(statusOfErrorEvent(error.status), servesModel);
-    return whole ? "success" : "fault";
+  /** Outcome by what has come of the answer. */
+  #answered(): Outcome {
+    return outcomeOfAnswer(this.#head!, this.#observer!, this.#options.servesModel);
   }
 
   #retry(head: EngineHead | null): AttemptResult {
     const kept = head === null ? null : { ...head, body: Buffer.concat(this.#kept) };
-    const outcome = this.#head === null || this.#observer === null ? "fault" : this.#outcome();
+    const outcome = this.#head === null ? "fault" : this.#answered();
     return { kind: "retry", next: this.#next, kept, report: this.#report(outcome) };
   }
 
   #report(outcome: Outcome): AttemptReport {
-    return {
-      outcome,
-      status: this.#head?.status ?? null,
-      connectMs: this.#connectMs,
-      headMs: this.#headMs,
-      firstTokenMs: this.#firstTokenMs,
-      endMs: this.#options.clock.nowMs() - this.#startMs,
-      bytes: this.#bytes,
-      failure: this.#failure,
-      retryAfterMs: this.#retryAfterMs,
-      answer: this.#observer?.facts() ?? null,
-    };
+    return this.#figures.report(outcome, this.#options.clock.nowMs(), this.#observer);
   }
 
   #settle(result: AttemptResult): void {

@@ -1,0 +1,23 @@
+import type { Fleet } from "@guidevane/core";
+import type { Gateway, GatewayOptions } from "../gateway.ts";
+import { fleetOf } from "./fleet.ts";
+import type { ScriptedEngine } from "./scripted-engine.ts";
+import { snapshotOf } from "./snapshot.ts";
+
+interface Starts {
+  gateway(fleet: Fleet, options?: Partial<GatewayOptions>): Promise<Gateway>;
+}
+
+/** A gateway whose requests all have engine `a` for home, and `b` for the next choice. */
+export async function beforePair(
+  setup: Starts,
+  [a, b]: readonly [ScriptedEngine | string, ScriptedEngine | string],
+  extra = "",
+  options: Partial<GatewayOptions> = {},
+): Promise<Gateway> {
+  const urlOf = (engine: ScriptedEngine | string): string => (typeof engine === "string" ? engine : engine.url);
+  const fleet = await fleetOf({ a: urlOf(a), b: urlOf(b) }, extra);
+  const gateway = await setup.gateway(fleet, options);
+  gateway.offer(JSON.stringify(snapshotOf(fleet, { version: 1 }, { a: 1, b: 0 })));
+  return gateway;
+}
