@@ -8,6 +8,7 @@ const classOf = (name: string, priority: number, streams: number): AdmissionClas
   model: name,
   priority,
   streamLimit: streams,
+  work: 1,
   streamWps: 1,
   engineLimit: Number.POSITIVE_INFINITY,
 });

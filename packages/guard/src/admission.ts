@@ -64,7 +64,7 @@ export class Admission {
     const priority = this.occupancy.priority(requestClass);
     const reason = this.occupancy.refusal(requestClass, nowMs);
     if (reason === null && !this.#overtakes(requestClass, priority)) {
-      this.occupancy.entered(requestClass);
+      this.occupancy.entered(requestClass, nowMs);
       return ADMITTED;
     }
     if (this.#limits.queue === 0) return { kind: "shed", reason: reason ?? "class-limit" };
@@ -135,7 +135,7 @@ export class Admission {
         continue;
       }
       this.#remove(entry);
-      this.occupancy.entered(entry.requestClass);
+      this.occupancy.entered(entry.requestClass, nowMs);
       entry.resolve(ADMITTED);
     }
   }

@@ -6,7 +6,9 @@ export interface AdmissionClass {
   readonly priority: number;
   /** Streams of the cell before it is shed: 1.25 × what its part of the engines holds at full load. */
   readonly streamLimit: number;
-  /** Work units/s that one of its streams is worth: its work ÷ its expected time. */
+  /** Units of work of one of its requests. */
+  readonly work: number;
+  /** Work units/s that one of its streams is at full load: its work ÷ its expected time then. */
   readonly streamWps: number;
   /** Hard limit of its engines together; infinite where one has none. */
   readonly engineLimit: number;
@@ -17,6 +19,14 @@ export const LIMIT_FACTOR = 1.25;
 
 /** The lowest of several priorities leaves this part of the gateway's own limit to the others. */
 const GATEWAY_RESERVE = 0.1;
+
+/**
+ * Long answers fill engines seconds after arrivals outran them. So from this occupancy on the classes of lower priority
+ * are also held to the rate at which engines work, but for a burst of so many seconds of it, or so many requests.
+ */
+const RATE_FROM = 0.8;
+const BURST_S = 0.4;
+const BURST_REQUESTS = 8;
 
 /** A class whose better was refused less than so long ago makes way. */
 const MAKE_WAY_MS = 1000;
@@ -30,6 +40,7 @@ interface Member extends AdmissionClass {
   /** Occupancy of the model up to which the class is let in, whatever it holds. */
   readonly level: number;
   readonly gatewayPart: number;
+  readonly hasBetter: boolean;
   readonly group: Group;
 }
 
@@ -37,6 +48,10 @@ interface Group {
   readonly members: Member[];
   /** Work units/s of all parts together. */
   fullWps: number;
+  /** Units of work that may still come in at once, and when that was so. */
+  allowance: number;
+  allowanceMost: number;
+  atMs: number;
   readonly refusedAtMs: Map<number, number>;
 }
 
@@ -48,10 +63,12 @@ interface Group {
  * which is 1 when the engines hold what they hold at full load. Below 1 anybody is let in: what one class does not use
  * another may. From there up to 1.25 the lowest priority stops first, the highest last; a class that holds less than its
  * planned part is let in as well, unless one of a higher priority was just refused. One class alone has the plain limit.
+ * Classes that have betters are held to the engines' rate before that, so that an overload is met while it begins.
  */
 export class Occupancy {
   readonly #held = new Map<string, number>();
   #members = new Map<string, Member>();
+  #groups = new Map<string, Group>();
   #maxStreams = Number.POSITIVE_INFINITY;
   #all = 0;
 
@@ -60,18 +77,25 @@ export class Occupancy {
     this.#maxStreams = maxStreams;
     const groups = new Map<string, Group>();
     this.#members = new Map();
-    for (const { model } of classes) groups.set(model, { members: [], fullWps: 0, refusedAtMs: new Map() });
+    for (const { model } of classes) {
+      const last = this.#groups.get(model);
+      const { allowance = Number.POSITIVE_INFINITY, atMs = 0, refusedAtMs = new Map() } = last ?? {};
+      groups.set(model, { members: [], fullWps: 0, allowance, allowanceMost: 0, atMs, refusedAtMs });
+    }
     for (const each of classes) {
       const group = groups.get(each.model)!;
       const above = rankOf(each, classes);
       const part = each.streamLimit / LIMIT_FACTOR;
       const level = 1 + (LIMIT_FACTOR - 1) * above;
       const gatewayPart = 1 - GATEWAY_RESERVE * (1 - above);
-      const member = { ...each, part, level, gatewayPart, group };
+      const member = { ...each, part, level, gatewayPart, hasBetter: above < 1, group };
       group.members.push(member);
       group.fullWps += part * each.streamWps;
+      group.allowanceMost = Math.max(group.allowanceMost, BURST_REQUESTS * each.work);
       this.#members.set(each.name, member);
     }
+    for (const group of groups.values()) group.allowanceMost = Math.max(group.allowanceMost, BURST_S * group.fullWps);
+    this.#groups = groups;
   }
 
   /** null = there is room. A class that no snapshot names has the gateway's limit alone. */
@@ -82,9 +106,12 @@ export class Occupancy {
     return reason;
   }
 
-  entered(name: string): void {
+  entered(name: string, nowMs: number): void {
     this.#held.set(name, this.held(name) + 1);
     this.#all += 1;
+    const member = this.#members.get(name);
+    // The highest priority is not held to the rate; what it takes is not there for the others.
+    if (member !== undefined) member.group.allowance = Math.max(0, allowanceOf(member.group, nowMs) - member.work);
   }
 
   left(name: string): void {
@@ -113,8 +140,10 @@ export class Occupancy {
     const streams = group.members.reduce((sum, { name }) => sum + this.held(name), 0);
     if (streams >= engineLimit) return "engine-limit";
     const occupancy = this.#occupancyOf(group);
-    if (occupancy < member.level) return null;
+    const outrun = occupancy >= RATE_FROM && member.hasBetter && allowanceOf(group, nowMs) < member.work;
+    if (occupancy < member.level && !outrun) return null;
     if (occupancy >= LIMIT_FACTOR) return "class-limit";
+    if (outrun && occupancy < member.level) return "priority";
     if (this.held(member.name) >= member.part) return "priority";
     return betterRefused(member, nowMs) ? "priority" : null;
   }
@@ -135,6 +164,14 @@ function rankOf({ model, priority }: AdmissionClass, classes: readonly Admission
   const priorities = [...new Set(classes.filter((each) => each.model === model).map((each) => each.priority))];
   if (priorities.length === 1) return 1;
   return priorities.filter((each) => each < priority).length / (priorities.length - 1);
+}
+
+/** Refilled up to now. */
+function allowanceOf(group: Group, nowMs: number): number {
+  const refill = ((nowMs - group.atMs) / 1000) * group.fullWps;
+  group.atMs = nowMs;
+  group.allowance = Math.min(group.allowanceMost, group.allowance + refill);
+  return group.allowance;
 }
 
 function betterRefused({ priority, group }: Member, nowMs: number): boolean {
