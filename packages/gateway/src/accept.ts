@@ -106,7 +106,7 @@ function badHead(request: IncomingMessage): ApiError | null {
   // What is coded otherwise would reach the engine without the header that says so. HTTP/1.0 has no chunks (RFC 9112 §6.1).
   if (coding !== undefined && (coding.trim().toLowerCase() !== "chunked" || request.httpVersionMinor === 0))
     return badHeader("transfer-encoding", `transfer-encoding ${shown(coding)} is not read`);
-  if (expect !== undefined && expect.toLowerCase() !== "100-continue")
+  if (expect !== undefined && request.httpVersionMinor > 0 && expect.toLowerCase() !== "100-continue")
     return {
       status: 417,
       code: "expectation_failed",

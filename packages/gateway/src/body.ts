@@ -1,5 +1,5 @@
 import { isUtf8 } from "node:buffer";
-import type { IncomingMessage } from "node:http";
+import type { IncomingMessage, ServerResponse } from "node:http";
 import { promisify } from "node:util";
 import { brotliDecompress, gunzip, zstdDecompress } from "node:zlib";
 import type { Clock } from "@guidevane/core";
@@ -19,6 +19,19 @@ export type BodyRead =
 /** The refusal of a body that says beforehand that it is too large; null for one that may come. */
 export function refuseLength(request: IncomingMessage, { bodyBytes }: BodyLimits): ApiError | null {
   return Number(request.headers["content-length"]) > bodyBytes ? tooLarge(bodyBytes) : null;
+}
+
+/**
+ * Says to a client that waits for it that its body is wanted (RFC 9110 §10.1.1). In a pipeline only when its turn has come
+ * and the body has not: node would put the word into the middle of the answer.
+ */
+export function askForBody(request: IncomingMessage, response: ServerResponse): void {
+  if (request.headers.expect === undefined || request.httpVersionMinor === 0) return;
+  const ask = (): void => {
+    if (!response.headersSent && !request.complete) response.writeContinue();
+  };
+  if (response.socket === null) response.once("socket", ask);
+  else ask();
 }
 
 /** Collects a request's body into one buffer, under the limits of size and time. */

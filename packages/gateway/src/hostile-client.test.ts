@@ -148,6 +148,12 @@ describe("a refusal", () => {
     expect(streaming.requests).toHaveLength(1);
   });
 
+  it("is none where an expectation comes in HTTP/1.0, which has none", async () => {
+    const client = await connect();
+    client.send(`POST ${CHAT} HTTP/1.0\r\nexpect: anything\r\ncontent-length: 13\r\n\r\n{"model":"m"}`);
+    expect((await client.answer()).status).toBe(200);
+  });
+
   it("of CONNECT is not written into the answer before it, and a client that resets then ends nothing", async () => {
     const slow = await setup.engine();
     const own = await setup.before({ a: slow });
@@ -163,6 +169,32 @@ describe("a refusal", () => {
     const third = await setup.client(own);
     third.send("GET /v1/models HTTP/1.1\r\nhost: x\r\n\r\n");
     expect((await third.answer()).status).toBe(200);
+  });
+});
+
+describe("Expect: 100-continue behind another request", () => {
+  const expecting = `${HEAD}expect: 100-continue\r\ncontent-length: 13\r\n\r\n`;
+
+  it("whose body came with it is not answered inside the answer", async () => {
+    const client = await connect();
+    client.send(`${HEAD}content-length: 13\r\n\r\n{"model":"m"}${expecting}{"model":"m"}`);
+    for (let at = 0; at < 2; at++) {
+      const { status, body } = await client.answer();
+      expect([status, body.toString()]).toEqual([200, "{}"]);
+    }
+    expect(client.received.toString()).toBe("");
+  });
+
+  it("is answered in its turn where the body waits for it", async () => {
+    const slow = await setup.engine();
+    const client = await setup.client(await setup.before({ a: slow }));
+    client.send(`${HEAD}content-length: 13\r\n\r\n{"model":"m"}${expecting}`);
+    (await slow.next()).socket.write(jsonAnswer('{"first":1}'));
+    expect((await client.answer()).body.toString()).toBe('{"first":1}');
+    expect((await client.answer()).status).toBe(100);
+    client.send('{"model":"m"}');
+    (await slow.next()).socket.write(jsonAnswer('{"second":2}'));
+    expect((await client.answer()).body.toString()).toBe('{"second":2}');
   });
 });
 

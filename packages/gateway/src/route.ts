@@ -5,7 +5,7 @@ import { type HeadFacts, NO_CLASS, OUT, OUT_WORDS, ROUTE_STATUS, type RouteStatu
 import { accept } from "./accept.ts";
 import { resolveAlias } from "./alias.ts";
 import { type AnswerManner, type ApiError, writeError } from "./api-error.ts";
-import { readable, readBody, refuseEncoding, refuseLength } from "./body.ts";
+import { askForBody, readable, readBody, refuseEncoding, refuseLength } from "./body.ts";
 import type { ClientKeys } from "./client-keys.ts";
 import { corsHeaders, preflightAnswer } from "./cors.ts";
 import { readDeadline } from "./deadline.ts";
@@ -94,7 +94,7 @@ class RequestPath {
     if (deadlineMs !== null && typeof deadlineMs !== "number") return refuse(deadlineMs);
     const unreadable = refuseEncoding(encoding) ?? refuseLength(request, settings.limits);
     if (unreadable !== null) return refuse(unreadable);
-    if (request.headers.expect !== undefined) response.writeContinue();
+    askForBody(request, response);
 
     const body = await readBody(request, settings.limits, clock);
     if (body.kind === "gone") return this.#count(undefined, "cancelled");
