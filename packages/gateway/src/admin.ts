@@ -1,12 +1,14 @@
 import { timingSafeEqual } from "node:crypto";
 import { createServer, type IncomingMessage, type Server, type ServerResponse } from "node:http";
 import type { ClusterSnapshot, EngineSignals, SignalState } from "@guidevane/core";
+import type { PenaltyVerdict } from "@guidevane/guard";
 import { isLoopback } from "./address.ts";
 import type { EngineStates } from "./engine-states.ts";
 import { type GatewayMetrics, type MetricFigures, sumMetrics } from "./metrics.ts";
 
 export interface AdminParts {
   readonly states: EngineStates;
+  readonly penaltyOf: (engine: string) => PenaltyVerdict;
   /** Attempts under way at an engine. */
   readonly inFlight: (engine: string) => number;
   /** What the process counts itself. */
@@ -56,7 +58,10 @@ async function answer(parts: AdminParts, request: IncomingMessage, response: Ser
       allow: "GET, HEAD",
     });
   if (path === "/v1/engines") return send(response, 200, engineAnswers(parts));
-  for (const { id } of parts.states.all()) parts.metrics.inFlight.set({ engine: id }, parts.inFlight(id));
+  for (const { id } of parts.states.all()) {
+    parts.metrics.inFlight.set({ engine: id }, parts.inFlight(id));
+    parts.metrics.penaltyFactor.set({ engine: id }, parts.penaltyOf(id).factor);
+  }
   parts.metrics.snapshotAgeSeconds.set(parts.sinceControlMs() / 1000);
   const own = await parts.metrics.registry.getMetricsAsJSON();
   const text = await sumMetrics([own, ...(await parts.threadMetrics())]);
@@ -71,10 +76,11 @@ function failure(code: string, message: string): unknown {
 }
 
 /** `GET /v1/engines`, CONTRACT §7. */
-function engineAnswers({ states, inFlight, snapshot, nowMs }: AdminParts): unknown[] {
+function engineAnswers({ states, penaltyOf, inFlight, snapshot, nowMs }: AdminParts): unknown[] {
   const { cells } = snapshot();
   return states.all().map(({ id, spec, health }) => {
     const facts = health.facts();
+    const { factor, evidence } = penaltyOf(id);
     const share = cells.flatMap((cell) => {
       const weight = cell.weights[cell.engines.indexOf(id)];
       return weight === undefined ? [] : [[cell.class, weight] as const];
@@ -86,7 +92,7 @@ function engineAnswers({ states, inFlight, snapshot, nowMs }: AdminParts): unkno
       healthAgeMs: Math.round(nowMs() - facts.sinceMs),
       share: Object.fromEntries(share),
       inFlight: inFlight(id),
-      penalty: { factor: facts.factor, evidence: null },
+      penalty: { factor, evidence },
       signals: states.signals(id) ?? noSignals(spec.kind === "openai" ? "not-offered" : "missing"),
     };
   });

@@ -14,9 +14,16 @@ export interface EngineDemand {
   readonly id: string;
   readonly attempts: number;
   readonly faults: number;
+  readonly failFactor: number;
+  readonly slowFactor: number;
   readonly dead: boolean;
+  /** Time to first token ÷ the expected one, lately; null before enough was seen. */
+  readonly ttftRatio: number | null;
   readonly rttMs: number | null;
 }
+
+/** What is counted of an engine; the rest comes from its penalties. */
+export type EngineCounts = Omit<EngineDemand, "failFactor" | "slowFactor" | "ttftRatio">;
 
 /** Counts what arrives at one request thread. Every arrival counts, whatever becomes of it. */
 export class Arrivals {
@@ -75,9 +82,9 @@ export class DemandWindow {
       windowMs: Math.max(1, nowMs - this.#sinceMs),
       classes: Object.fromEntries(this.#classes),
       engines: Object.fromEntries(
-        [...engines].map(({ id, attempts, faults, dead, rttMs }) => [
+        [...engines].map(({ id, attempts, faults, failFactor, slowFactor, dead, ttftRatio, rttMs }) => [
           id,
-          { attempts, faults, failFactor: 1, slowFactor: 1, dead, ttftRatio: null, rttMs },
+          { attempts, faults, failFactor, slowFactor, dead, ttftRatio, rttMs },
         ]),
       ),
     };

@@ -1,7 +1,7 @@
 import type { AdminState, Clock, ClusterSnapshot, EngineSignals, HealthState, SnapshotEngine } from "@guidevane/core";
 import { EngineHealth, type HealthFacts } from "@guidevane/guard";
 import type { AttemptReport } from "./attempt-result.ts";
-import type { EngineDemand } from "./demand.ts";
+import type { EngineCounts } from "./demand.ts";
 import { COOLING_WAITED_MS } from "./state-word.ts";
 
 /** What the process knows of one engine while any snapshot of it is in use. */
@@ -15,6 +15,8 @@ export interface EngineStatesOptions {
   readonly clock: Clock;
   /** Told whenever an engine's facts may have changed. */
   readonly onFacts: (engine: string, facts: HealthFacts, coolingMs: number) => void;
+  /** What penalties leave of an engine's share, 0..1. */
+  readonly penaltyOf: (engine: string) => number;
   /** Longest time that an engine is left alone on its own word. */
   readonly retryAfterCapMs: () => number;
   /** Told once per change of an engine's health. */
@@ -117,7 +119,13 @@ export class EngineStates {
   factorOf(id: string): number {
     const facts = this.#byId.get(id)?.health.facts();
     if (facts === undefined) return 1;
-    return facts.out || facts.outByProbe || facts.draining ? 0 : facts.factor;
+    return takes(facts) ? facts.factor * this.#options.penaltyOf(id) : 0;
+  }
+
+  /** Whether an engine may be sent anything at all. */
+  takes(id: string): boolean {
+    const known = this.#byId.get(id);
+    return known !== undefined && takes(known.health.facts());
   }
 
   /** Reads again what time alone changes: the rising factor of a returning engine. */
@@ -129,14 +137,14 @@ export class EngineStates {
     }
   }
 
-  /** After a probe told the engine's health something. */
-  probed(id: string): void {
+  /** After a probe told the engine's health something, or its penalty changed. */
+  reread(id: string): void {
     const known = this.#byId.get(id);
     if (known !== undefined) this.#changed(known);
   }
 
   /** Counts since the last call, for the report to the control plane. */
-  takeDemand(): EngineDemand[] {
+  takeDemand(): EngineCounts[] {
     return [...this.#byId.values()].map((known) => {
       const { id, attempts, faults, rttMs, health } = known;
       known.attempts = 0;
@@ -222,6 +230,10 @@ const COOLING_DEFAULT_MS = 1000;
 
 /** The feed tells signals every few seconds; unheard for this long they say nothing about now. */
 const STALE_AFTER_MS = 15_000;
+
+function takes({ out, outByProbe, draining }: HealthFacts): boolean {
+  return !out && !outByProbe && !draining;
+}
 
 function basisOf(spec: SnapshotEngine): ConstructorParameters<typeof EngineHealth>[0] {
   return {

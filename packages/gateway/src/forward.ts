@@ -24,6 +24,7 @@ import { headersToClient } from "./headers.ts";
 import { type GatewayMetrics, OTHER } from "./metrics.ts";
 import { UNREACHABLE } from "./refusals.ts";
 import { RequestBudget } from "./request-budget.ts";
+import type { ThreadNews } from "./request-thread.ts";
 import type { Routing } from "./routing.ts";
 
 /** What forwarding works with. One per thread. */
@@ -33,10 +34,8 @@ export interface ForwardParts {
   readonly settings: Fleet["gateway"];
   readonly engines: Engines;
   readonly retries: RetryBudget;
-  /** Told of every attempt's end. */
-  readonly attemptEnded: (engine: string, report: AttemptReport) => void;
-  /** Told when the first content of a stream has come, its request's prompt being about so long. */
-  readonly firstToken?: (engine: string, requestClass: string, ttftMs: number, promptTokens: number) => void;
+  /** Told of every attempt, once each as it begins, gives its first token and ends. */
+  readonly news: Pick<ThreadNews, "attemptBegan" | "firstToken" | "attemptEnded">;
   readonly demand: Arrivals;
   readonly metrics: GatewayMetrics;
 }
@@ -64,6 +63,8 @@ export class Forwarder {
   readonly #parts: ForwardParts;
   readonly #out: Uint32Array;
   readonly #choose: (exchange: Exchange, tried: readonly number[]) => RouteStatus;
+  /** Attempts made by this thread. */
+  #count = 0;
 
   /** @param choose writes its choice to `out`, which holds until the next await */
   constructor(
@@ -126,13 +127,19 @@ export class Forwarder {
     choice: Choice,
     fresh: boolean,
   ): Promise<AttemptResult> {
-    const { settings, random, engines, clock, metrics, attemptEnded, firstToken } = this.#parts;
+    const { settings, random, engines, clock, metrics, news } = this.#parts;
     const { request, response, routing, requestId, manner } = exchange;
     const { attempts, freshTried } = course;
     const seen = { attempts, attemptsMax: settings.retry.attempts, freshTried, leavesTrace: asked.leavesTrace };
     const startedMs = clock.nowMs();
+    const number = this.#count++;
     metrics.placed.inc({ reason: choice.reason });
     routing.countStream(choice.requestClass, choice.slot, 1);
+    news.attemptBegan(number, {
+      engine: engine.id,
+      requestClass: exchange.className ?? OTHER,
+      promptTokens: asked.stream ? asked.promptTokens : null,
+    });
     try {
       const running = attempt({
         ...{
@@ -153,13 +160,13 @@ export class Forwarder {
           exchange.body = EMPTY;
           exchange.text = EMPTY;
         },
-        onFirstToken: (ttftMs) => firstToken?.(engine.id, exchange.className ?? OTHER, ttftMs, asked.promptTokens),
+        onFirstToken: (ttftMs) => news.firstToken(number, ttftMs),
         onObserverFailure: () => undefined,
       });
       engines.began(engine.id, running);
       const result = await running.result;
       engines.ended(engine.id, running);
-      attemptEnded(engine.id, result.report);
+      news.attemptEnded(number, engine.id, result.report);
       exchange.attempts.push({ engine: engine.id, reason: choice.reason, ...result.report });
       this.#observe(exchange, engine, result.report, asked.stream ? startedMs : null);
       return result;

@@ -1,7 +1,7 @@
 import { mkdir } from "node:fs/promises";
 import { hostname } from "node:os";
 import { type Clock, type FeedEvent, type Fleet, GuidevaneError, type Random, systemClock } from "@guidevane/core";
-import { createRetryMemory, RetryKeeper } from "@guidevane/guard";
+import { createRetryMemory, PENALTY_TICK_MS, RetryKeeper } from "@guidevane/guard";
 import { bootstrapSnapshot, createRouterFactory, SlotRegistry } from "@guidevane/selector";
 import { pino } from "pino";
 import { isLoopback, listen, parseAddress } from "./address.ts";
@@ -12,6 +12,7 @@ import { ControlLink } from "./control-link.ts";
 import { loadCredentials, processSecrets, type SecretSource } from "./credentials.ts";
 import { DemandWindow } from "./demand.ts";
 import { EngineStates } from "./engine-states.ts";
+import { GuardPenalties, tellEvidence } from "./guard-penalties.ts";
 import type { Logger } from "./logger.ts";
 import { createMetrics } from "./metrics.ts";
 import { type Probe, probeOverHttp } from "./probe.ts";
@@ -76,7 +77,7 @@ export interface Gateway {
 
 const REPORT_EVERY_MS = 1000;
 /** How often a returning engine's factor is written again: a ramp of 10 s in steps of 2.5 %. */
-const REFRESH_EVERY_MS = 250;
+const REFRESH_EVERY_MS = PENALTY_TICK_MS;
 const GRACE_MS = 10_000;
 
 /**
@@ -117,10 +118,12 @@ export async function startGateway(options: GatewayOptions): Promise<Gateway> {
   const states = new EngineStates({
     clock,
     onDied: (engine) => threads.engineDied(engine),
+    penaltyOf: (engine) => penalties.factor(engine),
     retryAfterCapMs: () => present.gateway.retry.retryAfterCapMs,
     onFacts: (engine, facts, coolingMs) => {
       const slot = registry.slotOf(engine);
-      if (slot !== null) Atomics.store(registry.state.engines, slot, stateWord(facts, coolingMs));
+      if (slot !== null)
+        Atomics.store(registry.state.engines, slot, stateWord(facts, coolingMs, penalties.factor(engine)));
     },
     onHealth: (engine, { health, reason }, before) => {
       log.info({ engine, health, before, reason }, "engine health");
@@ -130,6 +133,14 @@ export async function startGateway(options: GatewayOptions): Promise<Gateway> {
   const prober = new Prober(states, probe, clock, random);
 
   const count = options.threads ?? 1;
+  const penalties = new GuardPenalties({
+    nowMs: () => clock.nowMs(),
+    threads: count,
+    snapshot: () => snapshots.current.snapshot,
+    takes: (engine) => states.takes(engine),
+    onVerdict: (engine) => states.reread(engine),
+    onEvidence: (engine, evidence) => tellEvidence(log, engine, evidence),
+  });
   const threadIndices = Array.from({ length: count }, (_, index) => index);
   const compiled = new CompiledSnapshots(
     registry,
@@ -138,7 +149,12 @@ export async function startGateway(options: GatewayOptions): Promise<Gateway> {
   );
   const bootstrap = compiled.compile(bootstrapSnapshot(fleet, cluster, clock.wallMs()), "bootstrap", threadIndices);
   const newsOf = (thread: number): ThreadNews => ({
-    attemptEnded: (engine, report) => states.ended(engine, report),
+    attemptBegan: (attempt, begun) => penalties.began(thread, attempt, begun),
+    firstToken: (attempt, ttftMs) => penalties.firstToken(thread, attempt, ttftMs),
+    attemptEnded: (attempt, engine, report) => {
+      penalties.ended(thread, attempt, report);
+      states.ended(engine, report);
+    },
     idle: (number) => compiled.letGo(number, thread),
     failed: (requestId, error, stack) => log.error({ requestId, error, stack }, "request failed"),
   });
@@ -154,7 +170,10 @@ export async function startGateway(options: GatewayOptions): Promise<Gateway> {
           clock,
           logger: log,
           newsOf,
-          onDeath: (thread) => compiled.letGoOfAll(thread),
+          onDeath: (thread) => {
+            compiled.letGoOfAll(thread);
+            penalties.threadDied(thread);
+          },
           onReplaced(thread) {
             compiled.hold(snapshots.current.number, thread);
             return snapshots.current;
@@ -210,6 +229,7 @@ export async function startGateway(options: GatewayOptions): Promise<Gateway> {
   let stopping = false;
   const admin = createAdmin({
     states,
+    penaltyOf: (engine) => penalties.verdict(engine),
     inFlight: (engine) => registry.inFlightAt(engine),
     metrics,
     threadMetrics: () => threads.metrics(),
@@ -237,9 +257,11 @@ export async function startGateway(options: GatewayOptions): Promise<Gateway> {
     every(clock, REPORT_EVERY_MS, () => {
       // `report` never rejects: it tells of trouble itself.
       for (const arrived of threads.takeArrivals()) demand.add(arrived);
-      void link.report(demand.take(clock.nowMs(), states.takeDemand()));
+      const engines = states.takeDemand().map((each) => ({ ...each, ...penalties.reported(each.id) }));
+      void link.report(demand.take(clock.nowMs(), engines));
     }),
     every(clock, REFRESH_EVERY_MS, () => {
+      penalties.tick();
       states.refresh();
       retries.refresh(clock.nowMs(), (engine) => states.factorOf(engine));
       metrics.retryBudgetTokens.set(Math.min(...retries.tokens().values()));

@@ -14,6 +14,7 @@ export interface GatewayMetrics {
   readonly retries: Counter<"result">;
   readonly retryBudgetTokens: Gauge;
   readonly shed: Counter<"class" | "reason">;
+  readonly penaltyFactor: Gauge<"engine">;
   readonly routeSeconds: Histogram;
   readonly ttftSeconds: Histogram<"class">;
   readonly requestSeconds: Histogram<"class">;
@@ -66,6 +67,12 @@ export function createMetrics(): GatewayMetrics {
     retryBudgetTokens: new Gauge({
       name: "guidevane_retry_budget_tokens",
       help: "Retries that may be made at once, of the model with the least",
+      registers,
+    }),
+    penaltyFactor: new Gauge({
+      name: "guidevane_penalty_factor",
+      help: "What penalties leave of an engine's share; 1 = none",
+      labelNames: ["engine"],
       registers,
     }),
     shed: new Counter({

@@ -10,8 +10,14 @@ export class NewsBatch {
   constructor(send: (items: readonly NewsItem[]) => void) {
     this.#send = send;
     this.news = {
-      attemptEnded: (engine, report) => {
-        this.#items.push(["attemptEnded", engine, report]);
+      attemptBegan: (attempt, begun) => {
+        this.#items.push(["attemptBegan", attempt, begun]);
+      },
+      firstToken: (attempt, ttftMs) => {
+        this.#items.push(["firstToken", attempt, ttftMs]);
+      },
+      attemptEnded: (attempt, engine, report) => {
+        this.#items.push(["attemptEnded", attempt, engine, report]);
         // An engine that refuses is to be quiet within a second, on every thread.
         if (report.outcome === "fault" || report.outcome === "saturated") this.flush();
       },

@@ -60,7 +60,7 @@ export class Prober {
       const result = await this.#probe(probeUrl(engine), probe.path, PROBE_TIMEOUT_MS, this.#clock);
       if (this.#stopped) return;
       engine.health.probed(result);
-      this.#states.probed(id);
+      this.#states.reread(id);
     }
     this.#wait(id, engine.health.nextProbeMs(this.#random()));
   }

@@ -9,6 +9,7 @@ import type { CompiledSnapshot } from "./compiled-snapshots.ts";
 import type { EngineCredentials } from "./credentials.ts";
 import { Arrivals, type ClassCounts } from "./demand.ts";
 import { Engines } from "./engines.ts";
+import type { AttemptNews } from "./guard-penalties.ts";
 import { createMetrics, type GatewayMetrics } from "./metrics.ts";
 import { createRoute } from "./route.ts";
 import { Routing } from "./routing.ts";
@@ -26,7 +27,11 @@ export interface RequestSettings {
 
 /** What a request thread tells the process. Plain data: the process may be on another thread. */
 export interface ThreadNews {
-  attemptEnded(engine: string, report: AttemptReport): void;
+  /** @param attempt counted by this thread; it names the attempt in what is told of it later */
+  attemptBegan(attempt: number, begun: AttemptNews): void;
+  /** The first content of a stream has come, so long after the attempt began. */
+  firstToken(attempt: number, ttftMs: number): void;
+  attemptEnded(attempt: number, engine: string, report: AttemptReport): void;
   /** No request of this thread is routed by that snapshot any more. */
   idle(compiled: number): void;
   /** A request failed on an error that nobody foresaw. */
@@ -87,7 +92,7 @@ export class RequestThread {
       clientKeys: () => this.#clientKeys,
       sinceControlMs: () => clock.nowMs() - this.#controlHeardMs,
       engines: this.#engines,
-      attemptEnded: (engine, report) => news.attemptEnded(engine, report),
+      news,
       demand: this.#arrivals,
       metrics: this.metrics,
       onError: (error, requestId) =>

@@ -7,9 +7,14 @@ export const COOLING_LONG: number = 1 << 24;
 /** With this much of its cooling left, an engine may be asked again as the last choice. */
 export const COOLING_WAITED_MS = 1000;
 
-/** An engine's facts as the word that routers read. @param coolingMs how long it still asks to be left alone */
-export function stateWord({ out, outByProbe, draining, factor }: HealthFacts, coolingMs: number): number {
-  let word = Math.round(factor * STATE.factorMask) & STATE.factorMask;
+/**
+ * An engine's facts as the word that routers read.
+ *
+ * @param coolingMs how long it still asks to be left alone
+ * @param penalty what penalties leave of its share, 0..1
+ */
+export function stateWord({ out, outByProbe, draining, factor }: HealthFacts, coolingMs: number, penalty = 1): number {
+  let word = Math.round(factor * penalty * STATE.factorMask) & STATE.factorMask;
   if (out) word |= STATE.out;
   if (outByProbe) word |= STATE.outByProbe;
   if (draining) word |= STATE.draining;

@@ -1,0 +1,159 @@
+import { type ClusterSnapshot, type SnapshotEngine, valueAt } from "@guidevane/core";
+import {
+  Penalties,
+  type PenaltyCell,
+  type PenaltyEngine,
+  type PenaltyEvidence,
+  type PenaltyFleet,
+  type PenaltyVerdict,
+} from "@guidevane/guard";
+import type { AttemptReport } from "./attempt-result.ts";
+import type { EngineDemand } from "./demand.ts";
+import type { Logger } from "./logger.ts";
+
+/** An attempt as its thread tells of it. */
+export interface AttemptNews {
+  readonly engine: string;
+  readonly requestClass: string;
+  /** Estimate; null = the answer is no stream, so that its first token can't be told from its last. */
+  readonly promptTokens: number | null;
+}
+
+export interface GuardPenaltiesOptions {
+  readonly nowMs: () => number;
+  /** How many threads tell of attempts. */
+  readonly threads: number;
+  readonly snapshot: () => ClusterSnapshot;
+  /** Whether an engine takes traffic by its health. */
+  readonly takes: (engine: string) => boolean;
+  /** An engine's verdict is another one than before. */
+  readonly onVerdict: (engine: string) => void;
+  /** Told once per change of what speaks against an engine: kind and state. */
+  readonly onEvidence: (engine: string, evidence: PenaltyEvidence | null) => void;
+}
+
+/** The penalties of one process: told by its threads of every attempt, once each; judged on its main thread. */
+export class GuardPenalties {
+  readonly #options: GuardPenaltiesOptions;
+  readonly #penalties: Penalties;
+  readonly #shown = new Map<string, string>();
+  #fleet: { readonly of: ClusterSnapshot; readonly fleet: PenaltyFleet } | null = null;
+
+  constructor(options: GuardPenaltiesOptions) {
+    this.#options = options;
+    this.#penalties = new Penalties(options.nowMs());
+  }
+
+  /** @param attempt counted by its thread */
+  began(thread: number, attempt: number, { engine, requestClass, promptTokens }: AttemptNews): void {
+    const spec = engineIn(this.#options.snapshot(), engine);
+    const expected = spec === undefined ? null : expectedTimes(spec);
+    const ttftMs = expected === null || promptTokens === null ? null : expected.ttftMs(promptTokens);
+    const begun = { engine, requestClass, ttftMs, tbotMs: expected?.tbotMs ?? null };
+    if (this.#penalties.began(this.#name(thread, attempt), begun, this.#options.nowMs()))
+      this.#options.onVerdict(engine);
+  }
+
+  firstToken(thread: number, attempt: number, ttftMs: number): void {
+    this.#penalties.firstToken(this.#name(thread, attempt), ttftMs);
+  }
+
+  ended(thread: number, attempt: number, { outcome, answer }: Pick<AttemptReport, "outcome" | "answer">): void {
+    this.#penalties.ended(this.#name(thread, attempt), outcome, answer?.tbotMs ?? null);
+  }
+
+  /** A thread died, and nobody will tell how its attempts ended. */
+  threadDied(thread: number): void {
+    this.#penalties.forget((name) => name % this.#options.threads === thread);
+  }
+
+  /** Draws the conclusions from what was told since the last time. */
+  tick(): void {
+    const { snapshot, nowMs, onVerdict, onEvidence } = this.#options;
+    const now = snapshot();
+    if (this.#fleet?.of !== now) this.#fleet = { of: now, fleet: fleetOf(now, this.#options.takes) };
+    for (const engine of this.#penalties.tick(this.#fleet.fleet, nowMs())) {
+      onVerdict(engine);
+      const { evidence } = this.verdict(engine);
+      const shown = evidence === null ? "" : `${evidence.kind} ${evidence.state}`;
+      if (shown === (this.#shown.get(engine) ?? "")) continue;
+      this.#shown.set(engine, shown);
+      onEvidence(engine, evidence);
+    }
+  }
+
+  verdict(engine: string): PenaltyVerdict {
+    return this.#penalties.verdict(engine);
+  }
+
+  /** What is left of an engine's share just now: all of it while a request is wanted that shows how it is. */
+  factor(engine: string): number {
+    const { factor, wantsRequest } = this.verdict(engine);
+    return wantsRequest ? 1 : factor;
+  }
+
+  /** What the control plane is told of an engine. */
+  reported(engine: string): Pick<EngineDemand, "failFactor" | "slowFactor" | "ttftRatio"> {
+    const { failFactor, slowFactor } = this.verdict(engine);
+    return { failFactor, slowFactor, ttftRatio: this.#penalties.ttftRatio(engine) };
+  }
+
+  #name(thread: number, attempt: number): number {
+    return attempt * this.#options.threads + thread;
+  }
+}
+
+/** A line of the log for each change of what speaks against an engine. */
+export function tellEvidence(log: Logger, engine: string, evidence: PenaltyEvidence | null): void {
+  if (evidence === null) log.info({ engine }, "nothing speaks against this engine any more");
+  else if (evidence.state === "capped") log.warn({ engine, ...evidence }, "no penalty: the limits are reached");
+  else if (evidence.state === "penalised") log.warn({ engine, ...evidence }, "engine is penalised");
+  else log.info({ engine, ...evidence }, `engine is ${evidence.state}`);
+}
+
+function engineIn({ engines }: ClusterSnapshot, id: string): SnapshotEngine | undefined {
+  return Object.hasOwn(engines, id) ? engines[id] : undefined;
+}
+
+/** By the profile at the planned load, network included; null where the snapshot has no profile. */
+function expectedTimes({ latency, loadWps, capacityWps, rttMs }: SnapshotEngine) {
+  if (latency === undefined) return null;
+  const utilisation = capacityWps > 0 ? Math.min(1, loadWps / capacityWps) : 0;
+  return {
+    ttftMs(promptTokens: number): number {
+      const longerMs = latency.prefillMsPerTok * (promptTokens - latency.promptTokens);
+      return rttMs + Math.max(0, valueAt(latency.ttftMs, utilisation) + longerMs);
+    },
+    tbotMs: valueAt(latency.tbotMs, utilisation),
+  };
+}
+
+function fleetOf(snapshot: ClusterSnapshot, takes: (engine: string) => boolean): PenaltyFleet {
+  const engines = new Map<string, PenaltyEngine>();
+  const planned: string[] = [];
+  for (const [id, { plannedFactor, loadWps, capacityWps }] of Object.entries(snapshot.engines)) {
+    if (plannedFactor < 1) planned.push(id);
+    const figures = { plannedFactor, loadWps, capacityWps };
+    engines.set(id, {
+      ...figures,
+      get takes() {
+        return takes(id);
+      },
+    });
+  }
+  return { engines, cells: snapshot.cells.map((cell) => cellOf(cell, snapshot, planned)) };
+}
+
+/** Those of the ring, the reserves, and those that the plan keeps from traffic because they fail. */
+function cellOf(
+  { engines, weights, reserves, class: name }: ClusterSnapshot["cells"][number],
+  snapshot: ClusterSnapshot,
+  planned: readonly string[],
+): PenaltyCell {
+  const model = snapshot.classes[name]!.model;
+  const shares = new Map<string, number>();
+  for (const id of planned) if (snapshot.engines[id]!.models.includes(model)) shares.set(id, 0);
+  for (const { engine } of reserves) shares.set(engine, 0);
+  for (const [at, id] of engines.entries()) shares.set(id, weights[at]!);
+  return shares;
+}
