@@ -15,28 +15,32 @@ export interface ApiError {
   readonly close?: boolean;
 }
 
-export type ApiErrorCode =
-  | "invalid_request_line"
-  | "invalid_header"
-  | "not_found"
-  | "method_not_allowed"
-  | "upgrade_not_supported"
-  | "expectation_failed"
-  | "unsupported_encoding"
-  | "invalid_encoding"
-  | "headers_too_large"
-  | "body_too_large"
-  | "request_timeout"
-  | "invalid_api_key"
-  | "invalid_json"
-  | "model_required"
-  | "model_not_found"
-  | "no_eligible_engine"
-  | "engine_unreachable"
-  | "engine_timeout"
-  | "gateway_overloaded"
-  | "shed"
-  | "internal_error";
+/** `docs/requests.md` says what each means. */
+export const API_ERROR_CODES = [
+  "invalid_request_line",
+  "invalid_header",
+  "not_found",
+  "method_not_allowed",
+  "upgrade_not_supported",
+  "expectation_failed",
+  "unsupported_encoding",
+  "invalid_encoding",
+  "headers_too_large",
+  "body_too_large",
+  "request_timeout",
+  "invalid_api_key",
+  "invalid_json",
+  "model_required",
+  "model_not_found",
+  "no_eligible_engine",
+  "engine_unreachable",
+  "engine_timeout",
+  "gateway_overloaded",
+  "shed",
+  "internal_error",
+] as const;
+
+export type ApiErrorCode = (typeof API_ERROR_CODES)[number];
 
 type ErrorFacts = Pick<ApiError, "status" | "code" | "message" | "param">;
 
@@ -80,11 +84,6 @@ export function streamError(dialect: Dialect, error: ErrorFacts, requestId: stri
     error: { type: openaiType(status), code, message, param },
   };
   return `event: error\ndata: ${JSON.stringify(body)}\n\n`;
-}
-
-/** `streamError` of an OpenAI endpoint. */
-export function errorEvent(error: ErrorFacts): string {
-  return streamError("openai", error, "");
 }
 
 /** How the gateway's own answers are said to one client. */
