@@ -112,7 +112,7 @@ describe("POST /v1/demand", () => {
     await post(`${url}/v1/demand`, demand(1, 1, { engines: { e1: found } }));
     const [answer] = (await (await fetch(`${url}/v1/engines`)).json()) as EngineAnswer[];
     expect(answer?.penalty.factor).toBeCloseTo(0.6, 9);
-    expect(answer?.penalty.evidence).toEqual({ attempts: 10, faults: 4, gateways: 1 });
+    expect(answer?.penalty.evidence).toEqual({ attempts: 10, faults: 4, gateways: 1, slowFactor: 0.02 });
   });
 
   it.each([

@@ -13,10 +13,16 @@ export interface EngineAnswer {
   readonly share: Readonly<Record<string, Readonly<Record<string, number>>>>;
   /** Requests that the engine says it holds, running and waiting; null where it does not say. */
   readonly inFlight: number | null;
-  /** 1 − severity of the gateways' reports, and the attempts behind it; null evidence = no report tried it. */
+  /** 1 − severity of the gateways' reports, and what is behind it; null evidence = no report tried or penalises it. */
   readonly penalty: {
     readonly factor: number;
-    readonly evidence: { readonly attempts: number; readonly faults: number; readonly gateways: number } | null;
+    readonly evidence: {
+      readonly attempts: number;
+      readonly faults: number;
+      readonly gateways: number;
+      /** Least of the gateways' factors for slowness. */
+      readonly slowFactor: number;
+    } | null;
   };
   readonly signals: EngineSignals;
   /** Per second over the last 30 s; null where too little is known. */
@@ -38,9 +44,14 @@ export function engineAnswers(control: Control): EngineAnswer[] {
       penalty: {
         factor: 1 - state.severity,
         evidence:
-          evidence.attempts === 0
+          evidence.attempts === 0 && evidence.severity === 0 && evidence.slowFactor === 1
             ? null
-            : { attempts: evidence.attempts, faults: evidence.faults, gateways: evidence.gateways },
+            : {
+                attempts: evidence.attempts,
+                faults: evidence.faults,
+                gateways: evidence.gateways,
+                slowFactor: evidence.slowFactor,
+              },
       },
       signals: observation.signals,
       rates: observation.rates,

@@ -12,6 +12,7 @@ const silent: EngineEvidence = {
   attempts: 0,
   faults: 0,
   gateways: 0,
+  slowFactor: 1,
   dead: 0,
   successes: 0,
   lateSuccesses: 0,

@@ -36,7 +36,8 @@ describe("a class's pace", () => {
     const pace = paceOf({ a: [0, 0, 0], b: [1, 1, 1], c: [0, 0, 0] });
     expect(pace.judge("b", 1, false, 0)).toEqual({ x: 1, spread: 0.5, worth: 1 });
     for (let i = 0; i < 3000; i++) pace.judge("a", 0, true, 0);
-    expect(pace.judge("b", 1, false, 0)).toEqual({ x: 1, spread: 0.3, worth: 1 });
+    expect(pace.judge("b", 1, true, 0)).toEqual({ x: 1, spread: 0.3, worth: 1 });
+    expect(pace.judge("c", 0, true, 0)!.spread).toBeLessThan(0.35);
     expect(paceOf({ a: [0, 0, 0] }).judge("a", 0, true, 0)).toBeNull();
   });
 });

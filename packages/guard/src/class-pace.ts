@@ -41,7 +41,7 @@ export class ClassPace {
     if (usual === null) return null;
     const x = logRatio - usual;
     if (healthy) this.#noise.add(engine, x);
-    return { x, spread: this.#noise.spread, worth: this.#noise.worth };
+    return { x, ...this.#noise.of(engine) };
   }
 
   /** The class's median log ratio; null where fewer than two engines were seen lately. */

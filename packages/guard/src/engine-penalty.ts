@@ -85,7 +85,7 @@ export class EnginePenalty {
 
   /** Its times are what healthy engines have, by chance now and then a little late. */
   get keepsPace(): boolean {
-    return !this.#ramps.slow.active;
+    return !this.#ramps.slow.active && Math.max(this.#ttft.suspicion, this.#tbot.suspicion) < WATCHED;
   }
 
   wishes(): PenaltyWish[] {

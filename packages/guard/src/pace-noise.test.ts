@@ -18,13 +18,23 @@ function learned(correlation: number, deviation: number): PaceNoise {
 
 describe("the noise of a pace", () => {
   it("has the mean absolute deviation for its spread, within limits", () => {
-    expect(learned(0, 0.6).spread).toBeCloseTo(0.6 * Math.sqrt(2 / Math.PI), 1);
-    expect([learned(0, 0.01).spread, learned(0, 5).spread, new PaceNoise().spread]).toEqual([0.3, 0.8, 0.5]);
+    expect(learned(0, 0.6).of("another").spread).toBeCloseTo(0.6 * Math.sqrt(2 / Math.PI), 1);
+    const spreads = [learned(0, 0.01), learned(0, 5), new PaceNoise()].map((noise) => noise.of("another").spread);
+    expect(spreads).toEqual([0.3, 0.8, 0.5]);
   });
 
   it("makes an observation worth what is new in it", () => {
-    expect(learned(0, 0.5).worth).toBeGreaterThan(0.85);
-    expect(Math.abs(learned(0.6, 0.5).worth - 0.25)).toBeLessThan(0.08);
-    expect(Math.abs(learned(0.8, 0.5).worth - 1 / 9)).toBeLessThan(0.05);
+    expect(learned(0, 0.5).of("another").worth).toBeGreaterThan(0.85);
+    expect(Math.abs(learned(0.6, 0.5).of("another").worth - 0.25)).toBeLessThan(0.08);
+    expect(Math.abs(learned(0.8, 0.5).of("another").worth - 1 / 9)).toBeLessThan(0.05);
+  });
+
+  it("judges an engine by the others, and forgets one that is gone", () => {
+    const noise = new PaceNoise();
+    for (let i = 0; i < 500; i++) noise.add("calm", 0);
+    for (let i = 0; i < 500; i++) noise.add("wild", i % 2 === 0 ? 1 : -1);
+    expect([noise.of("wild").spread, noise.of("calm").spread]).toEqual([0.3, 0.8]);
+    noise.forget("wild");
+    expect(noise.of("calm").spread).toBeCloseTo(0.5, 9);
   });
 });

@@ -1,3 +1,17 @@
+/** What one engine's observations add up to; older ones fade. */
+interface Sums {
+  count: number;
+  /** Of |d|, d², and d times the one before, d being the distance from the engine's own mean. */
+  off: number;
+  squared: number;
+  lagged: number;
+}
+
+interface Own extends Sums {
+  mean: number;
+  last: number | null;
+}
+
 /**
  * How noisy the pace of a class's healthy engines is: the spread b of one observation, and how much those that follow each
  * other resemble each other. A queue that formed by chance makes ten answers in a row late; they are one piece of news,
@@ -5,57 +19,71 @@
  *
  *     n·(1 − r)/(1 + r)
  *
- * independent ones (first-order autoregression; Bayley & Hammersley 1946), so each counts for that part of one.
+ * independent ones (first-order autoregression; Bayley & Hammersley 1946), so each counts for that part of one. An engine
+ * is judged by the noise of the others: its own falling ill must not look like noise.
  */
 export class PaceNoise {
-  readonly #engines = new Map<string, { mean: number; last: number | null }>();
-  #spread = SPREAD_START;
-  #variance = 2 * SPREAD_START * SPREAD_START;
-  #covariance = 0;
-  #count = 0;
+  readonly #engines = new Map<string, Own>();
+  readonly #all: Sums = { count: 0, off: 0, squared: 0, lagged: 0 };
 
   add(engine: string, x: number): void {
-    let own = this.#engines.get(engine);
-    if (own === undefined) {
-      own = { mean: 0, last: null };
-      this.#engines.set(engine, own);
-    }
-    // So that a few answers that hung don't blunt the test.
+    const own = this.#own(engine);
     const off = Math.min(OFF_MOST, Math.max(-OFF_MOST, x - own.mean));
     own.mean += MEAN_GAIN * off;
-    this.#count += 1;
-    const gain = Math.max(GAIN, 1 / (this.#count + PRIOR));
-    this.#spread += gain * (Math.abs(off) - this.#spread);
-    this.#variance += gain * (off * off - this.#variance);
-    if (own.last !== null) this.#covariance += gain * (off * own.last - this.#covariance);
+    this.#put(own, "count", 1);
+    this.#put(own, "off", Math.abs(off));
+    this.#put(own, "squared", off * off);
+    this.#put(own, "lagged", off * (own.last ?? 0));
     own.last = off;
   }
 
-  /** b: mean absolute deviation of an observation, within limits. */
-  get spread(): number {
-    return Math.min(SPREAD_MOST, Math.max(SPREAD_LEAST, this.#spread));
-  }
-
-  get worth(): number {
-    const correlation = this.#variance > 0 ? this.#covariance / this.#variance : 0;
-    const r = Math.min(CORRELATION_MOST, Math.max(0, correlation));
-    return (1 - r) / (1 + r);
+  /** b, within limits, and what an observation of this engine is worth, 0..1. */
+  of(engine: string): { spread: number; worth: number } {
+    const own = this.#engines.get(engine);
+    const count = PRIOR + this.#all.count - (own?.count ?? 0);
+    const off = PRIOR * SPREAD_PRIOR + this.#all.off - (own?.off ?? 0);
+    // A Laplace density of mean absolute deviation b has the variance 2·b².
+    const squared = PRIOR * 2 * SPREAD_PRIOR ** 2 + this.#all.squared - (own?.squared ?? 0);
+    const r = Math.min(CORRELATION_MOST, Math.max(0, (this.#all.lagged - (own?.lagged ?? 0)) / squared));
+    return { spread: Math.min(SPREAD_MOST, Math.max(SPREAD_LEAST, off / count)), worth: (1 - r) / (1 + r) };
   }
 
   forget(engine: string): void {
+    const own = this.#engines.get(engine);
+    if (own === undefined) return;
     this.#engines.delete(engine);
+    for (const key of SUMS) this.#all[key] -= own[key];
+  }
+
+  #own(engine: string): Own {
+    let own = this.#engines.get(engine);
+    if (own === undefined) {
+      own = { count: 0, off: 0, squared: 0, lagged: 0, mean: 0, last: null };
+      this.#engines.set(engine, own);
+    }
+    return own;
+  }
+
+  #put(own: Own, key: keyof Sums, value: number): void {
+    const change = value - own[key] / MEMORY;
+    own[key] += change;
+    this.#all[key] += change;
   }
 }
 
-const SPREAD_START = 0.5;
-/** The start counts like so many observations. */
+const SUMS = ["count", "off", "squared", "lagged"] as const;
+
+/** Observations of an engine that count. */
+const MEMORY = 1000;
+/** What is assumed at first, and how many observations that is worth. */
+const SPREAD_PRIOR = 0.5;
 const PRIOR = 20;
 /** Emulated engines are steadier than any real one; below this the test would take a batch's hiccup for a change. */
 const SPREAD_LEAST = 0.3;
 /** Above it three times as slow would take minutes to tell. */
 const SPREAD_MOST = 0.8;
-const GAIN = 1 / 1000;
 /** An engine that is always a little slower than the others is no noise. */
 const MEAN_GAIN = 1 / 100;
+/** So that a few answers that hung don't blunt the test. */
 const OFF_MOST = 2;
 const CORRELATION_MOST = 0.9;

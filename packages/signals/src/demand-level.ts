@@ -31,6 +31,8 @@ export interface DemandLevel {
 export interface EngineEvidence {
   /** 0..1: attempt-weighted mean of the gateways' failing factors, from 1. */
   readonly severity: number;
+  /** Least of the gateways' factors for slowness; shown, and no part of the plan. */
+  readonly slowFactor: number;
   /** Within the last windows. */
   readonly attempts: number;
   readonly faults: number;
@@ -67,6 +69,7 @@ interface EngineReport {
   readonly attempts: number;
   readonly faults: number;
   readonly failFactor: number;
+  readonly slowFactor: number;
   readonly dead: boolean;
   /** Attempts, fading. */
   readonly recent: number;
@@ -156,6 +159,7 @@ export class DemandLevels {
     const failing = sum((report) => weight(report) * (1 - report.failFactor));
     return {
       severity: reports.length === 0 ? 0 : failing / sum(weight),
+      slowFactor: reports.reduce((least, each) => Math.min(least, each.slowFactor), 1),
       attempts: sum(({ attempts }) => attempts),
       faults: sum(({ faults }) => faults),
       gateways: count(({ attempts }) => attempts > 0),
@@ -218,6 +222,7 @@ function takeEngines(gateway: Gateway, report: DemandReport, nowMs: number): boo
       attempts: said.attempts,
       faults: said.faults,
       failFactor: said.failFactor,
+      slowFactor: said.slowFactor,
       dead: said.dead,
       recent: (before?.recent ?? 0) * kept + said.attempts,
       successMs: said.attempts > said.faults ? nowMs : (before?.successMs ?? Number.NEGATIVE_INFINITY),
