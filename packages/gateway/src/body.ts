@@ -4,6 +4,7 @@ import { promisify } from "node:util";
 import { brotliDecompress, gunzip, zstdDecompress } from "node:zlib";
 import type { Clock } from "@guidevane/core";
 import type { ApiError } from "./api-error.ts";
+import type { LoopTurns } from "./loop-turns.ts";
 
 export interface BodyLimits {
   readonly bodyBytes: number;
@@ -34,8 +35,16 @@ export function askForBody(request: IncomingMessage, response: ServerResponse): 
   else ask();
 }
 
-/** Collects a request's body into one buffer, under the limits of size and time. */
-export function readBody(request: IncomingMessage, limits: BodyLimits, clock: Clock): Promise<BodyRead> {
+/** A body beyond this takes milliseconds to join, check and scan: one a turn of the event loop. */
+const HEAVY_BYTES = 1_048_576;
+
+/** Collects a request's body into one buffer, under the limits of size and time. A large one waits for a turn of its own. */
+export function readBody(
+  request: IncomingMessage,
+  limits: BodyLimits,
+  clock: Clock,
+  turns: LoopTurns,
+): Promise<BodyRead> {
   return new Promise((resolve) => {
     const bytes = new ByteCollector();
     const finish = (read: BodyRead): void => {
@@ -49,7 +58,14 @@ export function readBody(request: IncomingMessage, limits: BodyLimits, clock: Cl
       bytes.add(chunk);
       if (bytes.length > limits.bodyBytes) finish({ kind: "refused", error: tooLarge(limits.bodyBytes) });
     };
-    const onEnd = (): void => finish({ kind: "body", bytes: bytes.take() });
+    const onWhole = (): void => finish({ kind: "body", bytes: bytes.take() });
+    const onEnd = (): void => {
+      stopTimer();
+      // Its end closes the request as well; whether the client is still there is asked later.
+      request.off("close", onGone);
+      if (bytes.length <= HEAVY_BYTES) onWhole();
+      else void turns.next().then(onWhole);
+    };
     const onGone = (): void => finish({ kind: "gone" });
     const stopTimer = clock.after(limits.bodyMs, () =>
       finish({
@@ -123,11 +139,17 @@ export function refuseEncoding(encoding: string | undefined): ApiError | null {
 }
 
 /** The body as UTF-8 text, only to read its fields: what goes on to the engine is what the client sent. */
-export async function readable(bytes: Buffer, encoding: string | undefined, bodyBytes: number): Promise<Readable> {
+export async function readable(
+  bytes: Buffer,
+  encoding: string | undefined,
+  bodyBytes: number,
+  turns: LoopTurns,
+): Promise<Readable> {
   const coding = codingOf(encoding);
   const inflate = INFLATE.get(coding);
   const text =
     inflate === undefined ? ({ kind: "body", bytes } as const) : await inflated(inflate, coding, bytes, bodyBytes);
+  if (inflate !== undefined && text.kind === "body" && text.bytes.length > HEAVY_BYTES) await turns.next();
   // The selector reads bytes and lets those inside a string pass; an engine would not.
   return text.kind === "refused" || isUtf8(text.bytes) ? text : { kind: "refused", error: NOT_UTF8 };
 }

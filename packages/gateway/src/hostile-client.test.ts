@@ -1,3 +1,5 @@
+import { randomBytes } from "node:crypto";
+import { gzipSync } from "node:zlib";
 import { afterAll, beforeAll, describe, expect, it } from "vitest";
 import type { Gateway } from "./gateway.ts";
 import { headerIn, RawClient } from "./testing/raw-client.ts";
@@ -228,6 +230,30 @@ describe("a client that costs more than it sends", () => {
     expect((await client.answer()).status).toBe(200);
     expect(engine.requests.at(-1)!.body.length).toBe(body.length);
     expect(process.memoryUsage().arrayBuffers - before).toBeLessThan(32 * 1024 * 1024);
+  });
+
+  it("by large bodies, plain, in chunks or compressed, is served byte for byte", async () => {
+    const text = Buffer.from(`{"model":"m","x":"${randomBytes(1_500_000).toString("base64")}"}`);
+    const zipped = gzipSync(text, { level: 1 });
+    const frames: readonly [Buffer, string][] = [
+      [text, `content-length: ${text.length}\r\n\r\n`],
+      [zipped, `content-encoding: gzip\r\ncontent-length: ${zipped.length}\r\n\r\n`],
+      [text, "transfer-encoding: chunked\r\n\r\n"],
+    ];
+    await Promise.all(
+      frames.map(async ([bytes, head]) => {
+        const client = await connect();
+        client.send(`${HEAD}${head}`);
+        client.send(head.includes("chunked") ? Buffer.concat([chunked(bytes), Buffer.from(LAST_CHUNK)]) : bytes);
+        expect((await client.answer()).status).toBe(200);
+      }),
+    );
+    const seen = engine.requests.slice(-3).map(({ body }) => body);
+    for (const expected of [text, text, zipped]) {
+      const at = seen.findIndex((body) => body.equals(expected));
+      expect(at).not.toBe(-1);
+      seen.splice(at, 1);
+    }
   });
 
   it.each([

@@ -12,6 +12,7 @@ import { readDeadline } from "./deadline.ts";
 import { type Exchange, isClientRetry, ownAnswer } from "./exchange.ts";
 import { Forwarder, type ForwardParts } from "./forward.ts";
 import { createHeadFacts, fillHead, readHead } from "./head-facts.ts";
+import { LoopTurns } from "./loop-turns.ts";
 import { OTHER } from "./metrics.ts";
 import { modelsAnswer } from "./models.ts";
 import { ignoreLateError, refuseUnread, shedError, unroutable } from "./refusals.ts";
@@ -58,6 +59,7 @@ class RequestPath {
   readonly #facts: HeadFacts = createHeadFacts();
   readonly #out: Uint32Array = new Uint32Array(OUT_WORDS);
   readonly #forwarder: Forwarder;
+  readonly #turns = new LoopTurns();
 
   constructor(parts: RouteParts) {
     this.#parts = parts;
@@ -96,10 +98,10 @@ class RequestPath {
     if (unreadable !== null) return refuse(unreadable);
     askForBody(request, response);
 
-    const body = await readBody(request, settings.limits, clock);
+    const body = await readBody(request, settings.limits, clock, this.#turns);
     if (body.kind === "gone") return this.#count(undefined, "cancelled");
     if (body.kind === "refused") return refuse(body.error);
-    const text = await readable(body.bytes, encoding, settings.limits.bodyBytes);
+    const text = await readable(body.bytes, encoding, settings.limits.bodyBytes, this.#turns);
     if (text.kind === "refused") return refuse(text.error);
     if (request.socket.destroyed) return this.#count(undefined, "cancelled");
 
