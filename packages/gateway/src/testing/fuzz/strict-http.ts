@@ -28,7 +28,8 @@ export function readRequests(bytes: Buffer): StrictRead {
     if (at === bytes.length) return { messages, stoppedBy: null };
     const head = readHead(bytes, at);
     if (typeof head === "string") return { messages, stoppedBy: head };
-    if (!/^[A-Z-]+ +\S+ HTTP\/1\.[01]$/.test(head.startLine)) return { messages, stoppedBy: "bad" };
+    // Several spaces for one may be taken (RFC 9112 §3).
+    if (!/^[A-Z-]+ +\S+ +HTTP\/1\.[01]$/.test(head.startLine)) return { messages, stoppedBy: "bad" };
     const body = framed(head, bytes, () => ({ bytes: Buffer.alloc(0), end: head.end }));
     if (typeof body === "string") return { messages, stoppedBy: body };
     messages.push({ startLine: head.startLine, headers: head.headers, body: body.bytes });
@@ -39,7 +40,7 @@ export function readRequests(bytes: Buffer): StrictRead {
   }
 }
 
-/** Every answer of a connection. @param heads how many of the last answers may be without a body, being to HEAD */
+/** Every answer of a connection, none of them to HEAD. @param ended whether the connection was closed */
 export function readAnswers(bytes: Buffer, ended: boolean): StrictRead {
   const messages: StrictMessage[] = [];
   let at = 0;
