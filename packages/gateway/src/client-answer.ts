@@ -62,7 +62,7 @@ export class ClientAnswer {
     // An answer to these has no body, whatever it says of its length (RFC 9110 §8.6).
     if (length !== undefined && status !== 204 && status !== 304) this.#missing = Number(length);
     response.sendDate = false;
-    response.writeHead(status, statusText, headersToClient(headers, ownHeaders));
+    response.writeHead(status, statusText, headersToClient(headers, ownHeaders, status));
     this.#schedule();
   }
 

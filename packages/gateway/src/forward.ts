@@ -252,7 +252,7 @@ function readAsked(out: Uint32Array, { text }: Exchange): Asked {
 /** An answer that was kept back goes to the client after all, as it was. */
 function passOn(response: ServerResponse, kept: KeptAnswer, headers: readonly string[]): void {
   response.sendDate = false;
-  response.writeHead(kept.status, kept.statusText, headersToClient(kept.headers, headers));
+  response.writeHead(kept.status, kept.statusText, headersToClient(kept.headers, headers, kept.status));
   response.end(kept.body);
 }
 

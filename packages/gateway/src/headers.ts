@@ -65,8 +65,10 @@ export function headersToEngine(raw: readonly string[], { passthrough, withheld,
 /**
  * Headers for the client from the engine's raw ones, with the gateway's own put last. Where those say what browsers may
  * do, the engine's word on that does not count: two of them make a browser refuse the answer.
+ *
+ * @param status 204 has no length (RFC 9110 §8.6), and a client that believed one would wait for the next answer's bytes
  */
-export function headersToClient(raw: readonly string[], added: readonly string[]): string[] {
+export function headersToClient(raw: readonly string[], added: readonly string[], status: number): string[] {
   const ownCors = added.includes("access-control-allow-origin") || added.includes("vary");
   const connection = connectionNames(raw);
   const out: string[] = [];
@@ -76,6 +78,7 @@ export function headersToClient(raw: readonly string[], added: readonly string[]
     if (name === "location" && !OWN_PLACE.test(raw[i + 1]!)) continue;
     if (name.startsWith("proxy-") || name.startsWith("x-guidevane-")) continue;
     if (ownCors && name.startsWith("access-control-")) continue;
+    if (status === 204 && name === "content-length") continue;
     out.push(raw[i]!, raw[i + 1]!);
   }
   out.push(...added);

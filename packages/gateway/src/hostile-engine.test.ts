@@ -138,6 +138,16 @@ describe("an answer that is odd and clear", () => {
     await nextIsRight();
   });
 
+  it("of 204 has no length, whatever the engine says", async () => {
+    script = `HTTP/1.1 204 No Content\r\n${LENGTH}\r\n${BODY}`;
+    const client = await setup.client(gateway);
+    client.post(CHAT, PLAIN_BODY);
+    const answer = await client.answer();
+    script = "";
+    expect([answer.status, headerIn(answer, "content-length")]).toEqual([204, undefined]);
+    await nextIsRight();
+  });
+
   it("keeps the connection's headers to itself, and each of the others as it stands", async () => {
     script = jsonAnswer(
       BODY,
