@@ -150,12 +150,6 @@ describe("a refusal", () => {
     expect(streaming.requests).toHaveLength(1);
   });
 
-  it("is none where an expectation comes in HTTP/1.0, which has none", async () => {
-    const client = await connect();
-    client.send(`POST ${CHAT} HTTP/1.0\r\nexpect: anything\r\ncontent-length: 13\r\n\r\n{"model":"m"}`);
-    expect((await client.answer()).status).toBe(200);
-  });
-
   it("of CONNECT is not written into the answer before it, and a client that resets then ends nothing", async () => {
     const slow = await setup.engine();
     const own = await setup.before({ a: slow });
@@ -171,6 +165,27 @@ describe("a refusal", () => {
     const third = await setup.client(own);
     third.send("GET /v1/models HTTP/1.1\r\nhost: x\r\n\r\n");
     expect((await third.answer()).status).toBe(200);
+  });
+});
+
+describe("a client of HTTP/1.0", () => {
+  it("gets a stream without chunks, whose end is the connection's", async () => {
+    const streaming = await setup.engine(({ socket }) =>
+      socket.write(Buffer.concat([Buffer.from(STREAM_HEAD), chunked("data: [DONE]\n\n"), Buffer.from(LAST_CHUNK)])),
+    );
+    const client = await setup.client(await setup.before({ a: streaming }));
+    client.send(`POST ${CHAT} HTTP/1.0\r\ncontent-length: ${Buffer.byteLength(STREAM_BODY)}\r\n\r\n${STREAM_BODY}`);
+    await client.closed;
+    const [head, body] = client.received.toString().split("\r\n\r\n");
+    expect(head).toMatch(/^HTTP\/1\.1 200 /);
+    expect(head).not.toMatch(/transfer-encoding/i);
+    expect(body).toBe("data: [DONE]\n\n");
+  });
+
+  it("has no expectations, so none is refused", async () => {
+    const client = await connect();
+    client.send(`POST ${CHAT} HTTP/1.0\r\nexpect: anything\r\ncontent-length: 13\r\n\r\n{"model":"m"}`);
+    expect((await client.answer()).status).toBe(200);
   });
 });
 
