@@ -4,6 +4,7 @@ import { promisify } from "node:util";
 import { brotliDecompress, gunzip, zstdDecompress } from "node:zlib";
 import type { Clock } from "@guidevane/core";
 import type { ApiError } from "./api-error.ts";
+import type { BodyMemory, BodyShare } from "./body-memory.ts";
 import type { LoopTurns } from "./loop-turns.ts";
 
 export interface BodyLimits {
@@ -38,12 +39,19 @@ export function askForBody(request: IncomingMessage, response: ServerResponse): 
 /** A body beyond this takes milliseconds to join, check and scan: one a turn of the event loop. */
 const HEAVY_BYTES = 1_048_576;
 
+/** What reading bodies works with. One per thread. */
+export interface BodyParts {
+  readonly clock: Clock;
+  readonly turns: LoopTurns;
+  readonly memory: BodyMemory;
+}
+
 /** Collects a request's body into one buffer, under the limits of size and time. A large one waits for a turn of its own. */
 export function readBody(
   request: IncomingMessage,
   limits: BodyLimits,
-  clock: Clock,
-  turns: LoopTurns,
+  { clock, turns }: BodyParts,
+  share: BodyShare,
 ): Promise<BodyRead> {
   return new Promise((resolve) => {
     const bytes = new ByteCollector();
@@ -57,6 +65,7 @@ export function readBody(
     const onData = (chunk: Buffer): void => {
       bytes.add(chunk);
       if (bytes.length > limits.bodyBytes) finish({ kind: "refused", error: tooLarge(limits.bodyBytes) });
+      else if (!share.add(chunk.length)) finish({ kind: "refused", error: NO_ROOM });
     };
     const onWhole = (): void => finish({ kind: "body", bytes: bytes.take() });
     const onEnd = (): void => {
@@ -143,13 +152,19 @@ export async function readable(
   bytes: Buffer,
   encoding: string | undefined,
   bodyBytes: number,
-  turns: LoopTurns,
+  { turns, memory }: BodyParts,
+  share: BodyShare,
 ): Promise<Readable> {
   const coding = codingOf(encoding);
   const inflate = INFLATE.get(coding);
   const text =
-    inflate === undefined ? ({ kind: "body", bytes } as const) : await inflated(inflate, coding, bytes, bodyBytes);
-  if (inflate !== undefined && text.kind === "body" && text.bytes.length > HEAVY_BYTES) await turns.next();
+    inflate === undefined
+      ? ({ kind: "body", bytes } as const)
+      : await memory.inflate(() => inflated(inflate, coding, bytes, bodyBytes));
+  if (inflate !== undefined && text.kind === "body") {
+    if (!share.add(text.bytes.length)) return { kind: "refused", error: NO_ROOM };
+    if (text.bytes.length > HEAVY_BYTES) await turns.next();
+  }
   // The selector reads bytes and lets those inside a string pass; an engine would not.
   return text.kind === "refused" || isUtf8(text.bytes) ? text : { kind: "refused", error: NOT_UTF8 };
 }
@@ -173,6 +188,14 @@ async function inflated(inflate: Inflate, coding: string, bytes: Buffer, bodyByt
 }
 
 const SHOWN_CHARACTERS = 80;
+
+const NO_ROOM: ApiError = {
+  status: 503,
+  code: "gateway_overloaded",
+  message: "the bodies of other requests fill the gateway's memory; try again later",
+  headers: { "retry-after": "1" },
+  close: true,
+};
 
 const NOT_UTF8: ApiError = { status: 400, code: "invalid_json", message: "the body is not UTF-8" };
 

@@ -3,6 +3,7 @@ import { KEY_SOURCES, OUT, REASONS } from "@guidevane/selector";
 import type { Accepted } from "./accept.ts";
 import type { AnswerManner } from "./api-error.ts";
 import type { AttemptReport } from "./attempt-result.ts";
+import type { BodyShare } from "./body-memory.ts";
 import type { Client } from "./client-keys.ts";
 import type { EngineRequest } from "./engine-client.ts";
 import type { Engine } from "./engines.ts";
@@ -23,6 +24,8 @@ export interface Exchange {
   readonly client: Client | null;
   readonly head: RequestHead;
   readonly routing: Routing;
+  /** What its body holds of the thread's memory; let go with the body. */
+  readonly share: BodyShare;
   /** Lower-case names of the client's headers that go to no engine. */
   withheld: readonly string[];
   /** As the client sent it, but for an alias; let go when the answer's head is sent. */

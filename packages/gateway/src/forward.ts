@@ -159,6 +159,7 @@ export class Forwarder {
         onCommit: () => {
           exchange.body = EMPTY;
           exchange.text = EMPTY;
+          exchange.share.release();
         },
         onFirstToken: (ttftMs) => news.firstToken(number, ttftMs),
         onObserverFailure: () => undefined,

@@ -5,7 +5,8 @@ import { type HeadFacts, NO_CLASS, OUT, OUT_WORDS, ROUTE_STATUS, type RouteStatu
 import { accept } from "./accept.ts";
 import { resolveAlias } from "./alias.ts";
 import { type AnswerManner, type ApiError, writeError } from "./api-error.ts";
-import { askForBody, readable, readBody, refuseEncoding, refuseLength } from "./body.ts";
+import { askForBody, type BodyParts, readable, readBody, refuseEncoding, refuseLength } from "./body.ts";
+import { BodyMemory, type BodyShare, bodyMemoryBytes } from "./body-memory.ts";
 import type { ClientKeys } from "./client-keys.ts";
 import { corsHeaders, preflightAnswer } from "./cors.ts";
 import { readDeadline } from "./deadline.ts";
@@ -59,15 +60,26 @@ class RequestPath {
   readonly #facts: HeadFacts = createHeadFacts();
   readonly #out: Uint32Array = new Uint32Array(OUT_WORDS);
   readonly #forwarder: Forwarder;
-  readonly #turns = new LoopTurns();
+  readonly #bodies: BodyParts;
 
   constructor(parts: RouteParts) {
     this.#parts = parts;
+    const limitBytes = (): number => bodyMemoryBytes(parts.settings.limits.bodyBytes);
+    this.#bodies = { clock: parts.clock, turns: new LoopTurns(), memory: new BodyMemory(limitBytes) };
     this.#forwarder = new Forwarder(parts, this.#out, (exchange, tried) => this.#choose(exchange, tried));
   }
 
-  /** Reads the head and the body; what can't be served ends here, unseen by any engine. */
   async serve(request: IncomingMessage, response: ServerResponse, requestId: string): Promise<void> {
+    const share = this.#bodies.memory.share();
+    try {
+      await this.#read(request, response, requestId, share);
+    } finally {
+      share.release();
+    }
+  }
+
+  /** Reads the head and the body; what can't be served ends here, unseen by any engine. */
+  async #read(request: IncomingMessage, response: ServerResponse, requestId: string, share: BodyShare): Promise<void> {
     const { clock, settings } = this.#parts;
     const arrivedMs = clock.nowMs();
     response.on("error", ignoreLateError);
@@ -98,10 +110,10 @@ class RequestPath {
     if (unreadable !== null) return refuse(unreadable);
     askForBody(request, response);
 
-    const body = await readBody(request, settings.limits, clock, this.#turns);
+    const body = await readBody(request, settings.limits, this.#bodies, share);
     if (body.kind === "gone") return this.#count(undefined, "cancelled");
     if (body.kind === "refused") return refuse(body.error);
-    const text = await readable(body.bytes, encoding, settings.limits.bodyBytes, this.#turns);
+    const text = await readable(body.bytes, encoding, settings.limits.bodyBytes, this.#bodies, share);
     if (text.kind === "refused") return refuse(text.error);
     if (request.socket.destroyed) return this.#count(undefined, "cancelled");
 
@@ -120,6 +132,7 @@ class RequestPath {
         routing,
         body: body.bytes,
         text: text.bytes,
+        share,
         withheld: client?.keyHeaders ?? [],
         deadlineAtMs: deadlineMs === null ? null : arrivedMs + deadlineMs,
         className: undefined,
