@@ -32,6 +32,17 @@ describe("headers that need trust", () => {
   });
 });
 
+describe("a tenant", () => {
+  it("is whose key the client brought, unless a trusted header names another", () => {
+    const tenant = (raw: readonly string[], trustHeaders: boolean) =>
+      readHead(raw, 0, { ...RULES, trustHeaders }, "of-the-key").tenant?.toString();
+    expect(tenant([], false)).toBe("of-the-key");
+    expect(tenant(["x-guidevane-tenant", "of-the-header"], true)).toBe("of-the-header");
+    expect(tenant(["x-guidevane-tenant", "of-the-header"], false)).toBe("of-the-key");
+    expect(tenant(["x-guidevane-tenant", " "], true)).toBe("of-the-key");
+  });
+});
+
 describe("the facts' memory", () => {
   it("holds one request after another, each without a rest of the one before", () => {
     const facts = createHeadFacts();
