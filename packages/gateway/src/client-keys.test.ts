@@ -142,6 +142,16 @@ describe("the source of keys", () => {
     expect(loadClientKeys(undefined, secrets)).toBeNull();
   });
 
+  it.each([
+    ["one two three", "line 1 has more than a key and a tenant"],
+    ["one a\n\none b", "line 3 repeats a key"],
+  ])("is refused where a line can't be meant: %j", (text, why) => {
+    const present = source;
+    source = text;
+    expect(() => loadClientKeys({ file: "keys" }, secrets)).toThrow(`gateway.clientKeys.file keys: ${why}`);
+    source = present;
+  });
+
   it("is named with what is wrong where a file can't be read", () => {
     const present = source;
     source = null;

@@ -47,14 +47,17 @@ export function loadClientKeys(
     throw new GuidevaneError("bad_fleet", `gateway.${at}: can't be read: ${why}`, { cause: error });
   }
   if (text === undefined) throw new GuidevaneError("bad_fleet", `gateway.${at}: is not set`);
-  const keys = text
-    .split(/\r?\n/)
-    .map((line) => line.trim())
-    .filter((line) => line !== "" && !line.startsWith("#"))
-    .map((line) => line.split(/\s+/, 2))
-    .map(([key = "", tenant = tenantOfKey(key)]) => ({ key, tenant }));
-  if (keys.length === 0) throw new GuidevaneError("bad_fleet", `gateway.${at}: holds no key`);
-  return keys;
+  const keys = new Map<string, string>();
+  for (const [index, line] of text.split(/\r?\n/).entries()) {
+    const [key = "", tenant = tenantOfKey(key), ...more] = line.trim().split(/\s+/);
+    if (key === "" || key.startsWith("#")) continue;
+    // The line itself may hold a key, and messages end in logs.
+    const bad = more.length > 0 ? "has more than a key and a tenant" : keys.has(key) ? "repeats a key" : null;
+    if (bad !== null) throw new GuidevaneError("bad_fleet", `gateway.${at}: line ${index + 1} ${bad}`);
+    keys.set(key, tenant);
+  }
+  if (keys.size === 0) throw new GuidevaneError("bad_fleet", `gateway.${at}: holds no key`);
+  return [...keys].map(([key, tenant]) => ({ key, tenant }));
 }
 
 function tenantOfKey(key: string): string {
