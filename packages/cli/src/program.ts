@@ -6,6 +6,7 @@ import { addEmulate } from "./command-emulate.ts";
 import { addExplain } from "./command-explain.ts";
 import { addFleet } from "./command-fleet.ts";
 import { addGateway } from "./command-gateway.ts";
+import { addProfile } from "./command-profile.ts";
 import { addSolve } from "./command-solve.ts";
 import { addUp } from "./command-up.ts";
 import { addWhatIf } from "./command-what-if.ts";
@@ -55,6 +56,7 @@ function createProgram(output: Output, end: (code: ExitCode) => void): Command {
   addEmulate(program);
   addDrive(program);
   addFleet(program);
+  addProfile(program);
   addSolve(program, end);
   addExplain(program);
   addDiff(program);

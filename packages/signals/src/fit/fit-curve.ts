@@ -89,6 +89,8 @@ export interface Prediction {
   /** Of a whole answer. */
   readonly e2eMs: number;
   readonly ttftP99Ms: number | null;
+  /** The load is outside of what was measured. */
+  readonly extrapolated: boolean;
 }
 
 /** What a fitted curve says of a load given as requests in flight: by Little's law, solved by halving. */
@@ -97,7 +99,8 @@ export function predictAtInFlight(curve: FittedCurve, outputTokens: number, inFl
     const ttftMs = valueAt(curve.ttftMs, utilisation);
     const tbotMs = valueAt(curve.tbotMs, utilisation);
     const ttftP99Ms = curve.ttftP99Ms === null ? null : valueAt(curve.ttftP99Ms, utilisation);
-    return { utilisation, ttftMs, tbotMs, e2eMs: ttftMs + outputTokens * tbotMs, ttftP99Ms };
+    const extrapolated = utilisation < curve.measured.from - EDGE || utilisation > curve.measured.to + EDGE;
+    return { utilisation, ttftMs, tbotMs, e2eMs: ttftMs + outputTokens * tbotMs, ttftP99Ms, extrapolated };
   };
   let low = 0;
   let high = 1;
@@ -111,6 +114,8 @@ export function predictAtInFlight(curve: FittedCurve, outputTokens: number, inFl
   return at(high);
 }
 
+/** A level that was measured is put by the fit a little beside its own utilisation. */
+const EDGE = 0.02;
 /** To a part in a billion of the capacity. */
 const HALVINGS = 40;
 

@@ -1,0 +1,82 @@
+import { mkdtempSync, readdirSync, readFileSync, rmSync, writeFileSync } from "node:fs";
+import { tmpdir } from "node:os";
+import { join } from "node:path";
+import { parseProfile } from "@guidevane/core";
+import { afterAll, describe, expect, it } from "vitest";
+import { runProgram } from "./program.ts";
+
+const folder = mkdtempSync(join(tmpdir(), "guidevane-profile-"));
+afterAll(() => rmSync(folder, { recursive: true }));
+
+/** Two deployments whose times grow with the requests in flight, the second one twice as slow; a third with two levels only. */
+function points(): string {
+  const rows = [1, 2, 4, 8, 16, 32].flatMap((n) => [
+    `H100,1,m,1000,100,concurrency,${n},${50 + 4 * n},${10 + 0.5 * n}`,
+    `A100,1,m,1000,100,concurrency,${n},${100 + 8 * n},${20 + n}`,
+  ]);
+  const short = [1, 2].map((n) => `L4,1,m,1000,100,concurrency,${n},500,50`);
+  return ["gpu,gpu_count,model,isl,osl,load_var,load_value,ttft_ms,tpot_ms", ...rows, ...short].join("\n");
+}
+
+async function run(...args: string[]): Promise<{ code: number; out: string; err: string }> {
+  let [out, err] = ["", ""];
+  const code = await runProgram(args, { out: (text) => (out += text), err: (text) => (err += text) });
+  return { code, out, err };
+}
+
+describe("guidevane profile fit", () => {
+  const file = join(folder, "points.csv");
+  writeFileSync(file, points());
+
+  it("prints a line for each curve, and what it left out", async () => {
+    const { code, out } = await run("profile", "fit", file);
+    expect(code).toBe(0);
+    expect(out).toMatch(/^1xh100-m-1000x100 +6 /m);
+    expect(out).toMatch(/^1xa100-m-1000x100 +6 /m);
+    expect(out).toMatch(/2 curves; error at a load level left out of the fit, in the median curve: TTFT \d/);
+    expect(out).toMatch(/left out: 1 \(curves of fewer than 3 load levels\)/);
+  });
+
+  it("gives coefficients, shape, band and held-out errors as JSON, for the curves asked for", async () => {
+    const { out } = await run("profile", "fit", file, "--only", "a100", "--json");
+    const { curves } = JSON.parse(out);
+    expect(curves).toHaveLength(1);
+    expect(curves[0]).toMatchObject({ sku: "1xa100", shape: { convex: true, nonDecreasing: true } });
+    expect(curves[0].ttftMs[0][1]).toBeGreaterThan(90);
+    expect(curves[0].band.ttftMs.high).toHaveLength(curves[0].ttftMs.length);
+    expect(Object.keys(curves[0].source.heldOutError)).toEqual(["ttft", "tbot", "e2e"]);
+  });
+
+  it("says where what it is asked for was not measured", async () => {
+    const beyond = await run("profile", "fit", file, "--only", "h100", "--at", "200");
+    expect(beyond.out).toContain("extrapolated");
+    const within = await run("profile", "fit", file, "--only", "h100", "--at", "10");
+    expect(within.out).not.toContain("extrapolated");
+  });
+
+  it("writes profile files that a fleet can name, and a picture", async () => {
+    const [out, plot] = [join(folder, "profiles"), join(folder, "curves.svg")];
+    await run("profile", "fit", file, "--out", out, "--plot", plot, "--licence", "CC0");
+    const names = readdirSync(out).sort();
+    expect(names).toEqual(["1xa100-m-1000x100.yaml", "1xh100-m-1000x100.yaml"]);
+    const text = readFileSync(join(out, names[1]!), "utf8");
+    expect(parseProfile(text, names[1]!)).toMatchObject({ sku: "1xh100", reference: { promptTokens: 1000 } });
+    expect(text).toContain("licence: CC0");
+    expect(readFileSync(plot, "utf8").match(/<circle/g)).toHaveLength(24);
+  });
+
+  it("refuses a file without a curve, a bad number and a bad load", async () => {
+    const empty = join(folder, "empty.csv");
+    writeFileSync(empty, "isl,osl,load_var,load_value,ttft_ms,tpot_ms\n");
+    expect(await run("profile", "fit", empty)).toMatchObject({
+      code: 2,
+      err: expect.stringContaining("no curve to fit"),
+    });
+    expect(await run("profile", "fit", file, "--only", "tpu")).toMatchObject({ code: 2 });
+    expect(await run("profile", "fit", file, "--at", "-1")).toMatchObject({
+      code: 2,
+      err: expect.stringContaining("--at"),
+    });
+    expect(await run("profile", "fit", join(folder, "none.csv"))).toMatchObject({ code: 2 });
+  });
+});

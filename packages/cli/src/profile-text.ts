@@ -1,0 +1,53 @@
+import type { CurveFit } from "./command-profile.ts";
+import { showTable } from "./table.ts";
+
+/** A person reads this many rows of a table; programs take --json. */
+const MOST_ROWS = 40;
+
+/** Fits for a person: one line a curve, and the errors in the middle of all. */
+export function showFits(fits: readonly CurveFit[], left: Readonly<Record<string, number>>): string {
+  const rows = fits.slice(0, MOST_ROWS).map(({ profile, at }) => {
+    const { heldOutError: error, confidence, points, measured } = profile.source;
+    return [
+      profile.profile,
+      String(points),
+      show(profile.capacityWps),
+      show(profile.ttftMs[0]![1]),
+      show(profile.tbotMs[0]![1]),
+      percent(error.ttft),
+      percent(error.tbot),
+      percent(error.e2e),
+      `${Math.round(measured.from * 100)}–${Math.round(measured.to * 100)} %`,
+      confidence,
+      ...(at === null ? [] : [`${show(at.ttftMs)} / ${show(at.tbotMs)}${at.extrapolated ? " extrapolated" : ""}`]),
+    ];
+  });
+  const at = fits[0]?.at ?? null;
+  const head = ["profile", "levels", "work/s", "TTFT₀ ms", "TBOT₀ ms"];
+  head.push("TTFT error", "TBOT error", "E2E error", "measured", "confidence");
+  if (at !== null) head.push(`TTFT / TBOT ms at ${at.inFlight} in flight`);
+  const parts = [showTable(head, rows)];
+  if (fits.length > MOST_ROWS) parts.push(`… and ${fits.length - MOST_ROWS} more; --json has all\n`);
+  parts.push(middle(fits));
+  const passed = Object.entries(left).map(([why, count]) => `left out: ${count} (${why})\n`);
+  return [...parts, ...passed].join("");
+}
+
+function middle(fits: readonly CurveFit[]): string {
+  const of = (name: "ttft" | "tbot" | "e2e"): string => {
+    const errors = fits.flatMap(({ profile }) => profile.source.heldOutError[name] ?? []).sort((a, b) => a - b);
+    return errors.length === 0 ? "none" : percent(errors[errors.length >> 1]!);
+  };
+  return `${fits.length} curves; error at a load level left out of the fit, in the median curve: TTFT ${of("ttft")}, TBOT ${of("tbot")}, E2E ${of("e2e")}\n`;
+}
+
+function show(value: number): string {
+  return value
+    .toPrecision(4)
+    .replace(/(\.\d*?)0+$/, "$1")
+    .replace(/\.$/, "");
+}
+
+function percent(value: number | undefined): string {
+  return value === undefined ? "–" : `${(value * 100).toFixed(1)} %`;
+}
