@@ -1,5 +1,5 @@
 import type { Network } from "./network.ts";
-import { SINK } from "./tree.ts";
+import { rehang, SINK } from "./tree.ts";
 
 /**
  * The cost of every sink arc as straight segments, cut where it matters at present.
@@ -71,12 +71,13 @@ export function regrid(network: Network, grid: Grid, eta: number): void {
     cutEngine(network, grid, node, eta, held, price[node]! - price[root]!);
   }
   for (let cell = 0; cell < cells; cell++) {
-    const inTree = tree.arc[cell] === SINK;
     // A shed between two cuts is in the tree (the equaliser leaves at most one per component, and hangs it there).
     let at = grid.start[cell]!;
     while (at + 1 < grid.end[cell]! && grid.from[at + 1]! <= sink[cell]!) at++;
     grid.at[cell] = at;
-    if (inTree) tree.flow[cell] = sink[cell]!;
+    if (tree.arc[cell] === SINK) tree.flow[cell] = sink[cell]!;
+    // All of its demand, which is no cut: a leaf that sends nothing on. It comes to hang by its shed arc.
+    else if (sink[cell]! > grid.from[at]!) rehang(tree, cell, cell, root, SINK, sink[cell]!);
   }
   setPrices(network, grid);
 }

@@ -59,21 +59,9 @@ export function createPricing(network: Network): Pricing {
 }
 
 /** Pivots until nothing is left to gain by more than ε. False when a limit ended it before. */
-export function runSimplex(
-  network: Network,
-  grid: Grid,
-  pricing: Pricing,
-  epsilon: number,
-  { pivotLimit, poll }: Limits,
-): boolean {
+export function runSimplex(network: Network, grid: Grid, pricing: Pricing, epsilon: number, limits: Limits): boolean {
   const { cells, root } = network;
-  let asked = pricing.pivots;
-  const stopped = (): boolean => {
-    if (pricing.pivots >= pivotLimit) return true;
-    if (pricing.pivots - asked < POLL_EVERY) return false;
-    asked = pricing.pivots;
-    return poll();
-  };
+  const stopped = stopper(pricing, limits);
   while (true) {
     let before = pricing.pivots;
     for (let cell = 0; cell < cells; cell++) {
@@ -107,6 +95,28 @@ export function runSimplex(
       }
     } while (pricing.pivots > before);
   }
+}
+
+/** One pass over all rows in which arcs enter and sinks don't. False when a limit ended it before. */
+export function enterArcs(network: Network, grid: Grid, pricing: Pricing, epsilon: number, limits: Limits): boolean {
+  const stopped = stopper(pricing, limits);
+  for (let cell = 0; cell < network.cells; cell++) {
+    const arc = cheapest(network, cell);
+    if (arc >= 0) tryArc(network, grid, pricing, arc, epsilon);
+    tryHeld(network, grid, pricing, cell, epsilon);
+    if (stopped()) return false;
+  }
+  return true;
+}
+
+function stopper(pricing: Pricing, { pivotLimit, poll }: Limits): () => boolean {
+  let asked = pricing.pivots;
+  return () => {
+    if (pricing.pivots >= pivotLimit) return true;
+    if (pricing.pivots - asked < POLL_EVERY) return false;
+    asked = pricing.pivots;
+    return poll();
+  };
 }
 
 /** The arc of least c + w in the whole row, or −1. */

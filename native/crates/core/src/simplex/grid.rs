@@ -83,6 +83,9 @@ impl Grid {
             self.at[cell] = at as u32;
             if network.tree.arc[cell] == SINK {
                 network.tree.flow[cell] = network.sink[cell];
+            } else if network.sink[cell] > self.from[at] {
+                // All of its demand, which is no cut: a leaf that sends nothing on. It comes to hang by its shed arc.
+                network.tree.rehang(cell, cell, network.root, SINK, network.sink[cell]);
             }
         }
         self.set_prices(network);

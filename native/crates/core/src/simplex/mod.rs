@@ -7,7 +7,8 @@
 //!
 //! A stage cuts every engine's cost into segments around its present load, finest step η·U, solves that piecewise-linear
 //! network to ε, then lets go of the segments: with the arcs of the tree fixed, every component is brought to its exact
-//! optimum. Then the certificate; the next stage is four times finer.
+//! optimum. What little is still wrong with the tree is mended in rounds of entering arcs and equalising. Then the
+//! certificate; the next stage is four times finer.
 //!
 //! The twin of `packages/optimizer/src/simplex/`: the same operations in the same order, hence the same pivots and, to
 //! the last bit, the same flows.
@@ -94,6 +95,10 @@ const WARM_ETA: f64 = 1.0 / 128.0;
 /// references, so that it fits nowhere. Coarser steps cost a stage or two more, finer ones more pivots at full engines.
 const STAND_ETA: f64 = 1.0 / 2048.0;
 const MOST_STAGES: u32 = 12;
+/// Rounds of a stage; few need more than 20.
+const MOST_ROUNDS: u32 = 50;
+/// Where more than one node in so many enters in a round the simplex is the sooner way.
+const MANY: u64 = 4;
 /// Rounding of decimal knots must not make a straight line look concave.
 const SLOPE_TOLERANCE: f64 = 1e-9;
 /// Part of the target that pricing may leave: a reduced cost of −ε on every unit of demand.
@@ -185,11 +190,14 @@ pub fn solve(problem: &Problem, target_gap: f64, limits: &mut Limits, warm: Opti
     let least = rounding * demand;
     let close = |cost: f64, bound: f64| cost - bound <= (target_gap * bound.abs()).max(least);
     let mut eta = STAND_ETA;
+    // From the last tree little may be wrong: rounds come before the first simplex.
+    let mut near = false;
     if !stand::stand_still(network, warm) {
         stand::let_go(network);
         eta = WARM_ETA;
         if warm.is_some_and(|warm| warm::plant(network, warm)) {
             equaliser.run(network);
+            near = true;
         } else {
             eta = COLD_ETA;
             crash::crash(network, &mut equaliser);
@@ -215,17 +223,25 @@ pub fn solve(problem: &Problem, target_gap: f64, limits: &mut Limits, warm: Opti
         if stages == MOST_STAGES {
             break Ending::Stages;
         }
-        grid.regrid(network, eta);
         let mean = if demand > 0.0 { cost / demand } else { 0.0 };
         // The pricing's share of the target, but never within the rounding of the prices.
         let epsilon = (PRICING_PART * target_gap * mean).max(rounding);
-        let finished = pricing.run(network, &mut grid, epsilon, limits);
-        take_sinks(network, &grid);
-        // Both sets of prices bound: those of the segments (right to within η everywhere) and the equalised ones (exact,
-        // but a component that was cut off may have left the others' prices behind).
-        bound.certify(network);
+        let mut finished = true;
+        if !near {
+            grid.regrid(network, eta);
+            finished = pricing.run(network, &mut grid, epsilon, limits);
+            take_sinks(network, &grid);
+            // Both sets of prices bound: those of the segments (right to within η everywhere) and the equalised ones
+            // (exact, but a component that was cut off may have left the others' prices behind).
+            bound.certify(network);
+            if finished {
+                equaliser.run(network);
+            }
+            eta /= 4.0;
+        }
+        near = false;
         if finished {
-            equaliser.run(network);
+            finished = enter_in_rounds(network, &mut grid, &mut pricing, &mut equaliser, eta, epsilon, limits);
         }
         stages += 1;
         cost = certificate::objective(network);
@@ -238,7 +254,6 @@ pub fn solve(problem: &Problem, target_gap: f64, limits: &mut Limits, warm: Opti
         } else if !finished || (limits.poll)() {
             ending = Some(Ending::Stopped);
         }
-        eta /= 4.0;
     };
     Outcome {
         ending,
@@ -250,6 +265,40 @@ pub fn solve(problem: &Problem, target_gap: f64, limits: &mut Limits, warm: Opti
         stages,
         gap_history,
     }
+}
+
+/// Rounds in which arcs enter, at most one or two a row, and all components are then equalised. An arc that enters joins
+/// two components, or splits and joins them, at levels of their own; the simplex would walk them to a common level engine
+/// by engine and segment by segment, which from the second stage on is nine tenths of its pivots. The equaliser finds the
+/// level at once, and cuts off what does not belong. Where no arc enters any more the tree is the optimal one.
+/// False when a limit ended it before.
+fn enter_in_rounds(
+    network: &mut Network,
+    grid: &mut Grid,
+    pricing: &mut Pricing,
+    equaliser: &mut Equaliser,
+    eta: f64,
+    epsilon: f64,
+    limits: &mut Limits,
+) -> bool {
+    for _ in 0..MOST_ROUNDS {
+        let before = pricing.pivots;
+        grid.regrid(network, eta);
+        let finished = pricing.enter_arcs(network, grid, epsilon, limits);
+        take_sinks(network, grid);
+        if !finished {
+            return false;
+        }
+        let entered = pricing.pivots - before;
+        if entered == 0 {
+            return true;
+        }
+        equaliser.run(network);
+        if MANY * entered > network.root as u64 {
+            return true;
+        }
+    }
+    true
 }
 
 /// What prices may be off by, ms per unit of work.

@@ -95,6 +95,21 @@ impl Pricing {
         }
     }
 
+    /// One pass over all rows in which arcs enter and sinks don't. False when a limit ended it before.
+    pub fn enter_arcs(&mut self, network: &mut Network, grid: &mut Grid, epsilon: f64, limits: &mut Limits) -> bool {
+        self.asked = self.pivots;
+        for cell in 0..network.cells {
+            if let Some(arc) = cheapest_below(network, cell, -epsilon) {
+                self.try_arc(network, grid, arc, epsilon);
+            }
+            self.try_held(network, grid, cell, epsilon);
+            if self.stopped(limits) {
+                return false;
+            }
+        }
+        true
+    }
+
     fn pass(
         &mut self,
         network: &mut Network,
