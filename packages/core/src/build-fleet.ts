@@ -174,6 +174,7 @@ function buildEngine(
     capabilities: raw.capabilities ?? null,
     residency: raw.residency ?? null,
     maxContextTokens: raw.maxContextTokens ?? null,
+    maxStreams: raw.maxStreams ?? null,
     adminState: raw.adminState,
     auth: raw.auth ?? {},
     tls: raw.tls ?? {},

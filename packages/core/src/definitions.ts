@@ -10,6 +10,7 @@ export type EngineDefinition = Omit<
 
 export function engineDefinition(spec: EngineSpec): EngineDefinition {
   const { url, kind, region, models, capabilities, residency, compute, maxContextTokens, replicas, health } = spec;
+  const { maxStreams } = spec;
   return {
     url,
     kind,
@@ -19,6 +20,7 @@ export function engineDefinition(spec: EngineSpec): EngineDefinition {
     residency,
     compute,
     maxContextTokens,
+    ...(maxStreams === null ? {} : { maxStreams }),
     replicas,
     adminState: spec.adminState,
     health: { ...health },

@@ -49,6 +49,9 @@ const engine = z.strictObject({
   capabilities: z.array(z.enum(CAPABILITIES)).optional(),
   residency: text.optional(),
   maxContextTokens: count.optional(),
+  maxStreams: count
+    .optional()
+    .describe("Most requests that it is given at a time, by all gateways together; left out = no hard limit."),
   adminState: z.enum(ADMIN_STATES).default("active"),
   auth: auth.optional(),
   tls: tls.optional(),
@@ -125,6 +128,14 @@ const limits = z.strictObject({
   headMs: positive.default(10_000),
   bodyBytes: z.int().positive().default(33_554_432),
   bodyMs: positive.default(60_000),
+  maxStreams: count.default(10_000).describe("Most requests at engines at a time. More needs more memory."),
+  queue: z
+    .int()
+    .nonnegative()
+    .max(LARGEST)
+    .default(0)
+    .describe("Requests that may wait for room at the engines; 0 = none waits, each is answered 429 at once."),
+  queueMs: positive.default(1000).describe("Longest wait. More is fewer refusals, and later ones."),
 });
 
 const retry = z.strictObject({
@@ -192,14 +203,7 @@ export type FleetDocument = z.infer<typeof fleetSchema>;
  * Keys that the fleet file reserves and whose effect is not built yet. They are refused by name: a setting that is
  * silently ignored is worse than one that is missing. `*` stands for any one key.
  */
-export const NOT_SUPPORTED_YET: readonly string[] = [
-  "engines.*.replicasFrom",
-  "engines.*.maxStreams",
-  "gateway.limits.maxStreams",
-  "gateway.limits.queue",
-  "gateway.limits.queueMs",
-  "gateway.placement",
-];
+export const NOT_SUPPORTED_YET: readonly string[] = ["engines.*.replicasFrom", "gateway.placement"];
 
 /** The schema of the fleet file as JSON Schema, for editors. */
 export function fleetJsonSchema(): unknown {

@@ -82,6 +82,7 @@ describe("a good fleet file", () => {
       capabilities: null,
       residency: null,
       maxContextTokens: null,
+      maxStreams: null,
       adminState: "active",
       auth: {},
       tls: {},

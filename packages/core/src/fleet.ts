@@ -55,6 +55,8 @@ export interface EngineSpec {
   /** null = serves classes without a residency need only. */
   readonly residency: string | null;
   readonly maxContextTokens: number | null;
+  /** Most requests at a time from all gateways; null = no hard limit. */
+  readonly maxStreams: number | null;
   readonly adminState: AdminState;
   readonly auth: EngineAuth;
   readonly tls: EngineTls;

@@ -22,6 +22,8 @@ const snapshotEngine = z.object({
   residency: z.string().nullable(),
   compute: z.string().nullable(),
   maxContextTokens: z.number().nullable(),
+  /** Most requests at a time from all live gateways together; left out = no hard limit. */
+  maxStreams: z.int().positive().exactOptional(),
   replicas: z.int().positive(),
   adminState: z.enum(ADMIN_STATES),
   health: z.object({ ...probe, intervalMs: z.number().positive() }),

@@ -36,6 +36,7 @@ export const API_ERROR_CODES = [
   "engine_unreachable",
   "engine_timeout",
   "gateway_overloaded",
+  "busy",
   "shed",
   "internal_error",
 ] as const;

@@ -85,7 +85,7 @@ describe("forwarding", () => {
   it("has no queue of its own: an engine has all requests at once, and none is left behind", async () => {
     const held: EngineRequestSeen[] = [];
     const engine = await setup.engine((request) => void held.push(request));
-    const gateway = await setup.before({ a: engine });
+    const gateway = await setup.before({ a: engine }, "classes: { m: { model: m, work: 0.01 } }");
     const clients = await Promise.all(Array.from({ length: 200 }, () => setup.client(gateway)));
     for (const [i, client] of clients.entries())
       client.post(CHAT, `{"model":"m","messages":[{"role":"user","content":"${i}"}]}`);

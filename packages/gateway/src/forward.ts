@@ -2,7 +2,7 @@ import type { ServerResponse } from "node:http";
 import type { Socket } from "node:net";
 import type { Clock, Fleet, Outcome, Random } from "@guidevane/core";
 import { type AttemptEnd, afterAttempt, type Next, type RetryBudget } from "@guidevane/guard";
-import { OUT, ROUTE_STATUS, type RouteStatus } from "@guidevane/selector";
+import { OUT, ROUTE_STATUS, type RouteStatus, TRIED_MAX } from "@guidevane/selector";
 import { type ApiError, streamError, writeError } from "./api-error.ts";
 import { attempt } from "./attempt.ts";
 import { DEADLINE } from "./attempt-end.ts";
@@ -20,9 +20,10 @@ import {
   readChoice,
   servesModel,
 } from "./exchange.ts";
+import type { GuardAdmission } from "./guard-admission.ts";
 import { headersToClient } from "./headers.ts";
 import { type GatewayMetrics, OTHER } from "./metrics.ts";
-import { UNREACHABLE } from "./refusals.ts";
+import { shedError, UNREACHABLE } from "./refusals.ts";
 import { RequestBudget } from "./request-budget.ts";
 import type { ThreadNews } from "./request-thread.ts";
 import type { Routing } from "./routing.ts";
@@ -34,6 +35,7 @@ export interface ForwardParts {
   readonly settings: Fleet["gateway"];
   readonly engines: Engines;
   readonly retries: RetryBudget;
+  readonly admission: GuardAdmission;
   /** Told of every attempt, once each as it begins, gives its first token and ends. */
   readonly news: Pick<ThreadNews, "attemptBegan" | "firstToken" | "attemptEnded">;
   readonly demand: Arrivals;
@@ -83,7 +85,9 @@ export class Forwarder {
     const asked = readAsked(this.#out, exchange);
     const budget = new RequestBudget(this.#parts, exchange);
     const course: Course = { attempts: 1, freshTried: false, tried: [], last: null };
+    if (!this.#findRoom(exchange, course.tried)) return this.#shed(exchange);
     let choice = readChoice(this.#out);
+    if (course.tried.length > 0) choice = { ...choice, reason: "bounded" };
     let fresh = false;
     budget.firstAttempt();
     for (;;) {
@@ -127,7 +131,7 @@ export class Forwarder {
     choice: Choice,
     fresh: boolean,
   ): Promise<AttemptResult> {
-    const { settings, random, engines, clock, metrics, news } = this.#parts;
+    const { settings, random, engines, clock, metrics, news, admission } = this.#parts;
     const { request, response, routing, requestId, manner } = exchange;
     const { attempts, freshTried } = course;
     const seen = { attempts, attemptsMax: settings.retry.attempts, freshTried, leavesTrace: asked.leavesTrace };
@@ -135,6 +139,7 @@ export class Forwarder {
     const number = this.#count++;
     metrics.placed.inc({ reason: choice.reason });
     routing.countStream(choice.requestClass, choice.slot, 1);
+    admission.countAttempt(choice.slot, 1);
     news.attemptBegan(number, {
       engine: engine.id,
       requestClass: exchange.className ?? OTHER,
@@ -173,6 +178,7 @@ export class Forwarder {
       return result;
     } finally {
       routing.countStream(choice.requestClass, choice.slot, -1);
+      admission.countAttempt(choice.slot, -1);
     }
   }
 
@@ -194,12 +200,34 @@ export class Forwarder {
   async #chooseAgain(exchange: Exchange, tried: number[], aloneMs: number | null): Promise<boolean> {
     const { socket } = exchange.request;
     if (socket.destroyed) return false;
-    if (this.#choose(exchange, tried) === ROUTE_STATUS.ok) return this.#isWorthAsking(exchange);
+    if (this.#choose(exchange, tried) === ROUTE_STATUS.ok)
+      return this.#findRoom(exchange, tried) && this.#isWorthAsking(exchange);
     if (aloneMs === null) return false;
     await waitOrGone(socket, this.#parts.clock, aloneMs);
     if (socket.destroyed) return false;
     tried.length = 0;
-    return this.#choose(exchange, tried) === ROUTE_STATUS.ok && this.#isWorthAsking(exchange);
+    if (this.#choose(exchange, tried) !== ROUTE_STATUS.ok) return false;
+    return this.#findRoom(exchange, tried) && this.#isWorthAsking(exchange);
+  }
+
+  /** Passes over engines that hold as many requests as they may; false when all do. `out` holds the choice, then another. */
+  #findRoom(exchange: Exchange, tried: number[]): boolean {
+    const { routing } = exchange;
+    for (;;) {
+      const slot = this.#out[OUT.engine]!;
+      if (!this.#parts.admission.isFull(routing, routing.engineAt(slot), slot)) return true;
+      tried.push(slot);
+      if (tried.length >= TRIED_MAX || this.#choose(exchange, tried) !== ROUTE_STATUS.ok) return false;
+    }
+  }
+
+  /** Every engine that could serve it is full. */
+  #shed(exchange: Exchange): Outcome {
+    const { metrics, demand, random } = this.#parts;
+    if (exchange.className !== undefined) demand.shed(exchange.className);
+    metrics.shed.inc({ class: exchange.className ?? OTHER, reason: "engine-limit" });
+    writeError(exchange.response, shedError("engine-limit", random()), ownAnswer(exchange));
+    return "shed";
   }
 
   /** The engine in `out`: neither one that asked to be left alone for long, nor one too slow for the time that is left. */

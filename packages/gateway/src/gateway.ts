@@ -13,6 +13,7 @@ import { loadCredentials, processSecrets, type SecretSource } from "./credential
 import { DemandWindow } from "./demand.ts";
 import { EngineStates } from "./engine-states.ts";
 import { GuardPenalties, tellEvidence } from "./guard-penalties.ts";
+import { clearStreams, createStreamMemory } from "./guard-streams.ts";
 import type { Logger } from "./logger.ts";
 import { createMetrics } from "./metrics.ts";
 import { type Probe, probeOverHttp } from "./probe.ts";
@@ -158,10 +159,11 @@ export async function startGateway(options: GatewayOptions): Promise<Gateway> {
     idle: (number) => compiled.letGo(number, thread),
     failed: (requestId, error, stack) => log.error({ requestId, error, stack }, "request failed"),
   });
-  const start = { state: registry.state, retryMemory, settings: settingsOf(fleet), first: bootstrap };
+  const streamMemory = createStreamMemory(count);
+  const start = { state: registry.state, retryMemory, streamMemory, settings: settingsOf(fleet), first: bootstrap };
   const threads: RequestThreads =
     count === 1
-      ? new OwnThread({ ...start, clock, random, factory, news: newsOf(0) })
+      ? new OwnThread({ ...start, thread: 0, clock, random, factory, news: newsOf(0) })
       : new WorkerThreads({
           ...start,
           selector: factory.kind,
@@ -173,6 +175,7 @@ export async function startGateway(options: GatewayOptions): Promise<Gateway> {
           onDeath: (thread) => {
             compiled.letGoOfAll(thread);
             penalties.threadDied(thread);
+            clearStreams(streamMemory, thread);
           },
           onReplaced(thread) {
             compiled.hold(snapshots.current.number, thread);
@@ -214,7 +217,7 @@ export async function startGateway(options: GatewayOptions): Promise<Gateway> {
     random,
     tag: () => snapshots.tag,
     onSnapshot: (json, checksum) => intake.offer(json, "control", checksum),
-    onFeed: (event) => hear(event, states),
+    onFeed: (event) => hear(event, states, threads),
     onWord: () => {
       lastWordMs = clock.nowMs();
       threads.controlHeard();
@@ -297,9 +300,10 @@ export async function startGateway(options: GatewayOptions): Promise<Gateway> {
   };
 }
 
-function hear(event: FeedEvent, states: EngineStates): void {
+function hear(event: FeedEvent, states: EngineStates, threads: RequestThreads): void {
   if (event.event === "engines") states.setAdmin(event.data.engines);
   else if (event.event === "signals") states.setSignals(event.data.engines);
+  else if (event.event === "gateways") threads.setGateways(event.data.gateways);
 }
 
 function every(clock: Clock, ms: number, task: () => void): () => void {

@@ -14,6 +14,7 @@ export interface GatewayMetrics {
   readonly retries: Counter<"result">;
   readonly retryBudgetTokens: Gauge;
   readonly shed: Counter<"class" | "reason">;
+  readonly queueDepth: Gauge<"class">;
   readonly penaltyFactor: Gauge<"engine">;
   readonly routeSeconds: Histogram;
   readonly ttftSeconds: Histogram<"class">;
@@ -67,6 +68,12 @@ export function createMetrics(): GatewayMetrics {
     retryBudgetTokens: new Gauge({
       name: "guidevane_retry_budget_tokens",
       help: "Retries that may be made at once, of the model with the least",
+      registers,
+    }),
+    queueDepth: new Gauge({
+      name: "guidevane_queue_depth",
+      help: "Requests that wait for room at the engines",
+      labelNames: ["class"],
       registers,
     }),
     penaltyFactor: new Gauge({

@@ -1,6 +1,6 @@
 import type { IncomingMessage, ServerResponse } from "node:http";
 import type { Clock } from "@guidevane/core";
-import { retryAfterS } from "@guidevane/guard";
+import { retryAfterS, type ShedReason } from "@guidevane/guard";
 import { OUT, ROUTE_STATUS, type RouteStatus } from "@guidevane/selector";
 import { type AnswerManner, type ApiError, sendError } from "./api-error.ts";
 import type { Exchange } from "./exchange.ts";
@@ -12,14 +12,23 @@ export const UNREACHABLE: ApiError = {
   message: "no engine could be reached",
 };
 
-/** The plan sheds this request. @param draw in [0, 1): spreads the clients' return */
-export function shedError(draw: number): ApiError {
+/** A request that could be served is refused to protect the others. @param draw in [0, 1): spreads the clients' return */
+export function shedError(reason: ShedReason, draw: number): ApiError {
   return {
-    status: 503,
-    code: "shed",
-    message: "demand is above what the fleet can serve; try again later",
-    headers: { "retry-after": String(retryAfterS(draw)), "x-guidevane-shed-reason": "planned" },
+    ...shedWords(reason),
+    headers: { "retry-after": String(retryAfterS(draw)), "x-guidevane-shed-reason": reason },
   };
+}
+
+function shedWords(reason: ShedReason): Pick<ApiError, "status" | "code" | "message"> {
+  switch (reason) {
+    case "planned":
+      return { status: 503, code: "shed", message: "demand is above what the fleet can serve; try again later" };
+    case "gateway-limit":
+      return { status: 503, code: "gateway_overloaded", message: "the gateway holds as many requests as it may" };
+    default:
+      return { status: 429, code: "busy", message: `the engines are busy (${reason}); try again later` };
+  }
 }
 
 /** Why the selector gave no engine, for the client. `out` must still be of this request. */

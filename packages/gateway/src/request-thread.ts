@@ -9,7 +9,9 @@ import type { CompiledSnapshot } from "./compiled-snapshots.ts";
 import type { EngineCredentials } from "./credentials.ts";
 import { Arrivals, type ClassCounts } from "./demand.ts";
 import { Engines } from "./engines.ts";
+import { GuardAdmission } from "./guard-admission.ts";
 import type { AttemptNews } from "./guard-penalties.ts";
+import { SharedStreams } from "./guard-streams.ts";
 import { createMetrics, type GatewayMetrics } from "./metrics.ts";
 import { createRoute } from "./route.ts";
 import { Routing } from "./routing.ts";
@@ -46,6 +48,9 @@ export interface RequestThreadOptions {
   readonly state: SharedState;
   /** Shared as well: the retry budgets. */
   readonly retryMemory: SharedArrayBuffer;
+  /** And the counts of streams, in which this thread has its own part. */
+  readonly streamMemory: SharedArrayBuffer;
+  readonly thread: number;
   readonly settings: RequestSettings;
   readonly first: CompiledSnapshot;
   readonly news: ThreadNews;
@@ -60,6 +65,7 @@ export class RequestThread {
   readonly #options: RequestThreadOptions;
   readonly #arrivals = new Arrivals();
   readonly #engines: Engines;
+  readonly #admission: GuardAdmission;
   readonly #inUse = new Set<Routing>();
   readonly #front: Server;
   #settings: RequestSettings;
@@ -81,6 +87,13 @@ export class RequestThread {
     });
     this.#routing = this.#load(options.first);
     const gateway = (): Fleet["gateway"] => this.#settings.gateway;
+    const rowOf = (name: string): number => this.#routing.retryRows(name)?.cell ?? Number.POSITIVE_INFINITY;
+    this.#admission = new GuardAdmission({
+      clock,
+      streams: new SharedStreams(options.streamMemory, options.thread, rowOf),
+      limits: () => gateway().limits,
+    });
+    this.#admission.use(options.first.snapshot);
     const route = createRoute({
       clock,
       random,
@@ -92,6 +105,7 @@ export class RequestThread {
       clientKeys: () => this.#clientKeys,
       sinceControlMs: () => clock.nowMs() - this.#controlHeardMs,
       engines: this.#engines,
+      admission: this.#admission,
       news,
       demand: this.#arrivals,
       metrics: this.metrics,
@@ -125,6 +139,7 @@ export class RequestThread {
   use(compiled: CompiledSnapshot): void {
     const before = this.#routing;
     this.#routing = this.#load(compiled);
+    this.#admission.use(compiled.snapshot);
     before.retire();
   }
 
@@ -133,6 +148,12 @@ export class RequestThread {
     this.#settings = settings;
     this.#clientKeys = keysOf(settings);
     this.#engines.setCredentials(settings.credentials);
+    this.#admission.reconfigure();
+  }
+
+  /** So many gateways of the cluster live, this one included. */
+  setGateways(count: number): void {
+    this.#admission.setGateways(count);
   }
 
   /** The control plane was heard, just now. */

@@ -12,6 +12,8 @@ export interface RequestThreads {
   use(compiled: CompiledSnapshot): void;
   /** From the next request on. */
   configure(settings: RequestSettings): void;
+  /** So many gateways of the cluster live, this one included. */
+  setGateways(count: number): void;
   /** The control plane was heard, just now. */
   controlHeard(): void;
   /** An engine's port refuses: what waits for it need not wait on. */
@@ -42,6 +44,10 @@ export class OwnThread implements RequestThreads {
 
   configure(settings: RequestSettings): void {
     this.#thread.configure(settings);
+  }
+
+  setGateways(count: number): void {
+    this.#thread.setGateways(count);
   }
 
   controlHeard(): void {

@@ -12,7 +12,7 @@ const TELL_EVERY_MS = 100;
 
 const port = parentPort;
 if (port === null) throw new Error("this module is the entry of a worker thread");
-const { selector, state, retryMemory, settings, first } = workerData as WorkerStart;
+const { selector, state, retryMemory, streamMemory, thread: index, settings, first } = workerData as WorkerStart;
 
 const tell = (word: Word): void => port.postMessage(word);
 const news = new NewsBatch((items) => tell({ kind: "news", items }));
@@ -22,6 +22,8 @@ const thread = new RequestThread({
   factory: createRouterFactory(selector),
   state,
   retryMemory,
+  streamMemory,
+  thread: index,
   settings,
   first,
   news: news.news,
@@ -39,6 +41,8 @@ async function obey(order: Order): Promise<void> {
       return thread.use(order.compiled);
     case "configure":
       return thread.configure(order.settings);
+    case "gateways":
+      return thread.setGateways(order.count);
     case "control-heard":
       return thread.controlHeard();
     case "engine-died":

@@ -1,6 +1,6 @@
 import type { IncomingMessage, ServerResponse } from "node:http";
 import type { Outcome } from "@guidevane/core";
-import { plannedShed } from "@guidevane/guard";
+import type { Admitted, Waiting } from "@guidevane/guard";
 import { type HeadFacts, NO_CLASS, OUT, OUT_WORDS, ROUTE_STATUS, type RouteStatus } from "@guidevane/selector";
 import { accept } from "./accept.ts";
 import { resolveAlias } from "./alias.ts";
@@ -145,7 +145,7 @@ class RequestPath {
 
   /** Counts the arrival, whatever becomes of it; refuses what no engine can serve and what the plan sheds. */
   async #classify(exchange: Exchange): Promise<void> {
-    const { demand, random, metrics, sinceControlMs } = this.#parts;
+    const { demand, random } = this.#parts;
     const { request, response, routing } = exchange;
     const out = this.#out;
     const status = this.#choose(exchange, []);
@@ -161,14 +161,57 @@ class RequestPath {
       writeError(response, error, ownAnswer(exchange));
       return this.#count(exchange, "rejected");
     }
-    const shed = routing.snapshot.cells[out[OUT.cell]!]?.shed ?? 0;
-    if (plannedShed(shed, out[OUT.keyHash2]!, sinceControlMs())) {
-      if (className !== undefined) demand.shed(className);
-      metrics.shed.inc({ class: className ?? OTHER, reason: "planned" });
-      writeError(response, shedError(random()), ownAnswer(exchange));
+    return this.#enter(exchange, className ?? OTHER);
+  }
+
+  /** Through the door to the engines, at once or after a wait, and on; or away. `out` holds the choice. */
+  async #enter(exchange: Exchange, requestClass: string): Promise<void> {
+    const { admission, demand, random, metrics, sinceControlMs } = this.#parts;
+    const out = this.#out;
+    const facts = {
+      cell: out[OUT.cell]!,
+      first: out[OUT.first] === 1,
+      keyHash2: out[OUT.keyHash2]!,
+      sinceControlMs: sinceControlMs(),
+    };
+    const asked = admission.ask(requestClass, facts, exchange.deadlineAtMs);
+    const answer = asked.kind === "waiting" ? await this.#turnOf(exchange, asked, requestClass) : asked;
+    if (answer === null) return this.#count(exchange, "cancelled");
+    if (answer.kind === "shed") {
+      demand.shed(requestClass);
+      metrics.shed.inc({ class: requestClass, reason: answer.reason });
+      writeError(exchange.response, shedError(answer.reason, random()), ownAnswer(exchange));
       return this.#count(exchange, "shed");
     }
-    return this.#count(exchange, await this.#forwarder.forward(exchange));
+    try {
+      // While it waited other requests were routed, and engines changed.
+      const status = asked.kind === "waiting" ? this.#choose(exchange, []) : ROUTE_STATUS.ok;
+      if (status !== ROUTE_STATUS.ok) {
+        writeError(exchange.response, unroutable(exchange, status, out, random()), ownAnswer(exchange));
+        return this.#count(exchange, "rejected");
+      }
+      return this.#count(exchange, await this.#forwarder.forward(exchange));
+    } finally {
+      admission.leave(requestClass);
+    }
+  }
+
+  /** What becomes of a request that waits; null when its client leaves first. */
+  async #turnOf({ request }: Exchange, waiting: Waiting, requestClass: string): Promise<Admitted | null> {
+    const { queueDepth } = this.#parts.metrics;
+    const { promise: gone, resolve } = Promise.withResolvers<null>();
+    const leave = (): void => {
+      waiting.leave();
+      resolve(null);
+    };
+    queueDepth.inc({ class: requestClass });
+    request.socket.on("close", leave);
+    try {
+      return await Promise.race([waiting.turn, gone]);
+    } finally {
+      request.socket.off("close", leave);
+      queueDepth.dec({ class: requestClass });
+    }
   }
 
   /** One call of the selector; the choice is in `out` until the next await. */

@@ -10,6 +10,8 @@ export interface WorkerStart {
   readonly selector: "native" | "ts";
   readonly state: SharedState;
   readonly retryMemory: SharedArrayBuffer;
+  readonly streamMemory: SharedArrayBuffer;
+  readonly thread: number;
   readonly settings: RequestSettings;
   readonly first: CompiledSnapshot;
 }
@@ -19,6 +21,7 @@ export type Order =
   | { readonly kind: "listen"; readonly address: Address }
   | { readonly kind: "use"; readonly compiled: CompiledSnapshot }
   | { readonly kind: "configure"; readonly settings: RequestSettings }
+  | { readonly kind: "gateways"; readonly count: number }
   | { readonly kind: "control-heard" }
   | { readonly kind: "engine-died"; readonly engine: string }
   | { readonly kind: "metrics"; readonly ticket: number }

@@ -9,7 +9,7 @@ import type { RequestSettings, ThreadNews } from "./request-thread.ts";
 import type { RequestThreads } from "./request-threads.ts";
 import type { NewsItem, Order, Word, WorkerStart } from "./thread-messages.ts";
 
-export interface WorkerThreadsOptions extends WorkerStart {
+export interface WorkerThreadsOptions extends Omit<WorkerStart, "thread"> {
   /** The module that workers run; left out = this package's. */
   readonly worker?: URL | undefined;
   /** At least 2; one thread is the process's own. */
@@ -40,6 +40,8 @@ export class WorkerThreads implements RequestThreads {
   readonly #threads: Thread[];
   #settings: RequestSettings;
   #address: Address | null = null;
+  /** As last told; null = as the snapshot says. */
+  #gateways: number | null = null;
   #arrivals: ReadonlyMap<string, ClassCounts>[] = [];
   #stopping = false;
   /** What threads that died had counted. */
@@ -66,6 +68,11 @@ export class WorkerThreads implements RequestThreads {
   configure(settings: RequestSettings): void {
     this.#settings = settings;
     this.#order({ kind: "configure", settings });
+  }
+
+  setGateways(count: number): void {
+    this.#gateways = count;
+    this.#order({ kind: "gateways", count });
   }
 
   controlHeard(): void {
@@ -97,11 +104,11 @@ export class WorkerThreads implements RequestThreads {
   }
 
   #start(index: number, first: CompiledSnapshot, deaths = 0): Thread {
-    const { selector, state, retryMemory, clock, logger, newsOf } = this.#options;
+    const { selector, state, retryMemory, streamMemory, clock, logger, newsOf } = this.#options;
     const bornMs = clock.nowMs();
     return new Thread({
       worker: this.#options.worker ?? REQUEST_WORKER,
-      start: { selector, state, retryMemory, settings: this.#settings, first },
+      start: { selector, state, retryMemory, streamMemory, thread: index, settings: this.#settings, first },
       clock,
       news: newsOf(index),
       onArrivals: (arrived) => this.#arrivals.push(arrived),
@@ -124,6 +131,7 @@ export class WorkerThreads implements RequestThreads {
     if (this.#stopping) return;
     const thread = this.#start(index, this.#options.onReplaced(index), deaths);
     this.#threads[index] = thread;
+    if (this.#gateways !== null) thread.order({ kind: "gateways", count: this.#gateways });
     try {
       if (this.#address !== null) await thread.listen(this.#address);
       this.#options.logger.info({ thread: index }, "a request thread is back");

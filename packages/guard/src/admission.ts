@@ -1,5 +1,6 @@
 import type { Clock } from "@guidevane/core";
 import { type AdmissionClass, type LimitReason, Occupancy } from "./occupancy.ts";
+import { LocalStreams, type StreamCounts } from "./stream-counts.ts";
 
 /** Why a request that some engine could serve was refused to protect the others. */
 export type ShedReason = "planned" | LimitReason | "queue-full" | "queue-timeout";
@@ -40,14 +41,15 @@ interface Entry {
  * answer is over, not only until its head. Waiting is first come, first served within a priority, and higher ones first.
  */
 export class Admission {
-  readonly occupancy = new Occupancy();
+  readonly occupancy: Occupancy;
   readonly #clock: Clock;
   #limits: AdmissionLimits;
   #waiting: Entry[] = [];
   #looking = false;
 
-  constructor(clock: Clock, limits: AdmissionLimits) {
+  constructor(clock: Clock, limits: AdmissionLimits, counts: StreamCounts = new LocalStreams()) {
     this.#clock = clock;
+    this.occupancy = new Occupancy(counts);
     this.#limits = limits;
   }
 

@@ -19,7 +19,8 @@ export { type AdmissionClass, LIMIT_FACTOR, type LimitReason } from "./occupancy
 export { type AttemptBegun, PENALTY_TICK_MS, Penalties, type PenaltyVerdict } from "./penalties.ts";
 export type { PenaltyCell, PenaltyEngine, PenaltyFleet, PenaltyKind } from "./penalty-limits.ts";
 export { PENALTY_FLOOR } from "./penalty-ramp.ts";
+export { FirstShare, plannedShed, retryAfterS, SHED_LAPSES_MS } from "./planned-shed.ts";
 export { createRetryMemory, RetryBudget, type RetryRows, retryRatio } from "./retry-budget.ts";
 export { RetryKeeper, type RetrySettings } from "./retry-keeper.ts";
-export { plannedShed, retryAfterS, SHED_LAPSES_MS } from "./shed.ts";
+export type { StreamCounts } from "./stream-counts.ts";
 export { type CellFlow, cellUtilisations } from "./utilisation.ts";

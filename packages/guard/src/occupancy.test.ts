@@ -1,5 +1,6 @@
 import { describe, expect, it } from "vitest";
 import { type AdmissionClass, Occupancy } from "./occupancy.ts";
+import { LocalStreams } from "./stream-counts.ts";
 
 const classOf = (name: string, more: Partial<AdmissionClass> = {}): AdmissionClass => ({
   name,
@@ -13,7 +14,7 @@ const classOf = (name: string, more: Partial<AdmissionClass> = {}): AdmissionCla
 });
 
 function occupancyOf(classes: readonly AdmissionClass[], maxStreams = Number.POSITIVE_INFINITY): Occupancy {
-  const occupancy = new Occupancy();
+  const occupancy = new Occupancy(new LocalStreams());
   occupancy.adopt(classes, maxStreams);
   return occupancy;
 }

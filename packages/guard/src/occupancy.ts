@@ -1,3 +1,5 @@
+import type { StreamCounts } from "./stream-counts.ts";
+
 /** What a gateway may hold of one class at a time: from the snapshot, divided by the live gateways. */
 export interface AdmissionClass {
   readonly name: string;
@@ -66,11 +68,14 @@ interface Group {
  * Classes that have betters are held to the engines' rate before that, so that an overload is met while it begins.
  */
 export class Occupancy {
-  readonly #held = new Map<string, number>();
+  readonly #counts: StreamCounts;
   #members = new Map<string, Member>();
   #groups = new Map<string, Group>();
   #maxStreams = Number.POSITIVE_INFINITY;
-  #all = 0;
+
+  constructor(counts: StreamCounts) {
+    this.#counts = counts;
+  }
 
   /** Takes over a snapshot's limits; what is held is held on. */
   adopt(classes: readonly AdmissionClass[], maxStreams: number): void {
@@ -107,20 +112,18 @@ export class Occupancy {
   }
 
   entered(name: string, nowMs: number): void {
-    this.#held.set(name, this.held(name) + 1);
-    this.#all += 1;
+    this.#counts.add(name, 1);
     const member = this.#members.get(name);
     // The highest priority is not held to the rate; what it takes is not there for the others.
     if (member !== undefined) member.group.allowance = Math.max(0, allowanceOf(member.group, nowMs) - member.work);
   }
 
   left(name: string): void {
-    this.#held.set(name, this.held(name) - 1);
-    this.#all -= 1;
+    this.#counts.add(name, -1);
   }
 
   held(name: string): number {
-    return this.#held.get(name) ?? 0;
+    return this.#counts.held(name);
   }
 
   /** Occupancy of a class's model, 1 = full; 0 for a class that is not known. */
@@ -149,7 +152,7 @@ export class Occupancy {
   }
 
   #gatewayRefusal(part: number): LimitReason | null {
-    return this.#all >= this.#maxStreams * part ? "gateway-limit" : null;
+    return this.#counts.all() >= this.#maxStreams * part ? "gateway-limit" : null;
   }
 
   #occupancyOf({ members, fullWps }: Group): number {

@@ -1,5 +1,5 @@
 import type { ClusterSnapshot, StoredPublication } from "@guidevane/core";
-import { plannedShed } from "@guidevane/guard";
+import { FirstShare, plannedShed } from "@guidevane/guard";
 import { cellKey, type PlanWarm, plan } from "@guidevane/optimizer";
 import {
   bootstrapSnapshot,
@@ -121,12 +121,14 @@ class GatewayRouter {
   #slotOf: number[] = [];
   #engineOf = new Map<number, number>();
   #classWord: number[] = [];
+  readonly #firstShares: readonly FirstShare[];
 
   constructor(world: PolicyWorld, gateway: number) {
     this.#world = world;
     this.#gateway = gateway;
     const cluster = world.fleet.clusters[world.gatewayCluster[gateway]!]!;
     this.#cluster = cluster.name;
+    this.#firstShares = world.fleet.classes.map(() => new FirstShare());
     const encoder = new TextEncoder();
     this.#bodies = world.fleet.classes.map(({ model }) => encoder.encode(JSON.stringify({ model })));
     this.#use(bootstrapSnapshot(world.fleet.fleet, cluster.name));
@@ -163,8 +165,14 @@ class GatewayRouter {
     for (let i = 0; i < tried.length; i++) words[HEAD.tried + i] = this.#slotOf[tried[i]!]!;
     this.#writeStates();
     if (this.#router.route(this.#head, this.#bodies[k]!, out) !== ROUTE_STATUS.ok) return NOBODY;
-    const shed = this.#snapshot.cells[out[OUT.cell]!]!.shed;
-    if (tried.length === 0 && plannedShed(shed, out[OUT.keyHash2]!, sinceControlMs)) return SHED;
+    const { shed } = this.#snapshot.cells[out[OUT.cell]!]!;
+    if (tried.length === 0) {
+      const first = world.workload.turn[request] === 0;
+      const share = this.#firstShares[k]!;
+      share.add(first, world.nowMs());
+      const keyHash2 = out[OUT.keyHash2]!;
+      if (plannedShed({ shed, firstShare: share.value, first, keyHash2, sinceControlMs })) return SHED;
+    }
     return this.#engineOf.get(out[OUT.engine]!) ?? NOBODY;
   }
 
