@@ -35,7 +35,7 @@ export const pick: BenchGroup = {
       const owners = decodeRing(cell);
       for (const kind of kinds) {
         const registry = new SlotRegistry({ engines, cells: 1 });
-        const router = createRouterFactory(kind).load(compileTable(snapshot, registry), registry.state);
+        const router = createRouterFactory(kind).load(compileTable(snapshot, registry).table, registry.state);
         for (const { label, head, bodies, keys } of requests()) {
           cases.push({
             name: `pick/${kind}/${engines}-engines/${label}/×${KEYS}`,

@@ -23,8 +23,10 @@ export interface NativeBinding {
    * Reads a routing table's columns (selector: `Columns`), once for the process, and gives this thread's function to
    * route by it. Throws on columns that point outside themselves or outside the shared state.
    *
-   * @param engines state words, over a SharedArrayBuffer; its length is the number of engine slots
-   * @param inFlight rows of as many counts, over a SharedArrayBuffer
+   * The columns are copied: they may be over shared memory that nobody writes to. The rest is the selector's
+   * `SharedState`, each over a SharedArrayBuffer.
+   *
+   * @param cells rows of a thread in `inFlight`
    */
   loadRouter(
     words: Uint32Array,
@@ -32,10 +34,20 @@ export interface NativeBinding {
     ring: Uint16Array,
     names: Uint8Array,
     engines: Uint32Array,
+    version: Uint32Array,
     inFlight: Uint32Array,
+    moves: Uint32Array,
+    cells: number,
   ): RouteFunction;
   /** This thread's function to route by a table that another thread loaded; null once nobody holds that table. */
-  attachRouter(tableId: number, engines: Uint32Array, inFlight: Uint32Array): RouteFunction | null;
+  attachRouter(
+    tableId: number,
+    engines: Uint32Array,
+    version: Uint32Array,
+    inFlight: Uint32Array,
+    moves: Uint32Array,
+    cells: number,
+  ): RouteFunction | null;
   /** How many tables this process holds. */
   tablesHeld(): number;
   /**
@@ -98,4 +110,4 @@ export interface RouteFunction {
 }
 
 /** Rises with `native/crates/addon/src/cold.rs` when a name, an argument or a meaning changes. */
-export const ABI = 4;
+export const ABI = 5;

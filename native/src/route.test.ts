@@ -26,20 +26,23 @@ interface Parts {
   ring: Uint16Array;
   names: Uint8Array;
   engines: Uint32Array;
+  version: Uint32Array;
   inFlight: Uint32Array;
+  moves: Uint32Array;
+  cells: number;
 }
 
 /** One model `m` with one class and one cell of four engines, state slots 3, 2, 1, 0, ring owners 0 1 2 3 0 1 2 3 … */
 function parts(): Parts {
   const candidates = Array.from({ length: ENGINES }, (_, i) => [ENGINES - 1 - i, 1000 + i, 0, 0xffffffff, 0]).flat();
-  const candidateAt = 6;
+  const candidateAt = 7;
   const cellAt = candidateAt + candidates.length;
-  const classAt = cellAt + 8;
+  const classAt = cellAt + 9;
   const listAt = classAt + 5;
   const modelAt = listAt + 1;
   const nameAt = modelAt + 2;
-  const cell = [7, 0, 0, SLOTS, candidateAt, 0, ENGINES, 0];
-  const header = [1, modelAt, 1, classAt, 1, nameAt];
+  const cell = [7, 0, 0, SLOTS, candidateAt, 0, ENGINES, 0, 0];
+  const header = [1, modelAt, 1, classAt, 1, nameAt, 1];
   const words = [...header, ...candidates, ...cell, 0, 0, 0, 0, cellAt, 0, listAt, 1, 0, 1, 0];
   return {
     words: Uint32Array.from(words),
@@ -47,12 +50,21 @@ function parts(): Parts {
     ring: Uint16Array.from({ length: SLOTS }, (_, slot) => slot % ENGINES),
     names: Uint8Array.of(0x6d),
     engines: new Uint32Array(new SharedArrayBuffer(4 * ENGINES)).fill(HEALTHY),
-    inFlight: new Uint32Array(new SharedArrayBuffer(4 * ENGINES)),
+    version: new Uint32Array(new SharedArrayBuffer(4)),
+    inFlight: new Uint32Array(new SharedArrayBuffer(4 * (ENGINES + 1))),
+    moves: new Uint32Array(new SharedArrayBuffer(4 * 16)),
+    cells: 1,
   };
 }
 
-function loadParts({ words, numbers, ring, names, engines, inFlight }: Parts): RouteFunction {
-  return binding.loadRouter(words, numbers, ring, names, engines, inFlight);
+function loadParts(all: Parts): RouteFunction {
+  const { words, numbers, ring, names, engines, version, inFlight, moves, cells } = all;
+  return binding.loadRouter(words, numbers, ring, names, engines, version, inFlight, moves, cells);
+}
+
+/** What `attachRouter` takes after the table's number. */
+function stateOf({ engines, version, inFlight, moves, cells }: Parts) {
+  return [engines, version, inFlight, moves, cells] as const;
 }
 
 const encoder = new TextEncoder();
@@ -169,14 +181,14 @@ describe.skipIf(load.binding === null)(`loading a table natively${skipped}`, () 
   it("refuses columns that point outside themselves or outside the shared state, saying where", () => {
     const bad = (change: Partial<Parts>) => () => loadParts({ ...parts(), ...change });
     const edited = (place: number, value: number) => ({ words: parts().words.with(place, value) });
-    const cellAt = 6 + 5 * ENGINES;
+    const cellAt = 7 + 5 * ENGINES;
     expect(bad({ words: new Uint32Array(0) })).toThrow(/header/);
     expect(bad({ ring: new Uint16Array(SLOTS).fill(ENGINES) })).toThrow(/owned by engine 4 of 4/);
     expect(bad({ ring: new Uint16Array(SLOTS - 1) })).toThrow(/no 16 ring slots/);
     expect(bad({ numbers: new Float64Array(7) })).toThrow(/candidate 3 of cell 7 has no numbers/);
     expect(bad({ numbers: new Float64Array(8).fill(Number.NaN) })).toThrow(/weight NaN/);
     expect(bad({ names: new Uint8Array(0) })).toThrow(/name 0: 0 \.\. 1/);
-    expect(bad(edited(6, ENGINES))).toThrow(/slot 4 of 4/);
+    expect(bad(edited(7, ENGINES))).toThrow(/slot 4 of 4/);
     expect(bad(edited(cellAt + 1, 1))).toThrow(/in-flight row 1 of 1/);
     expect(bad(edited(cellAt + 3, 12))).toThrow(/12 slots, not a power of two/);
     expect(bad(edited(cellAt + 6, 0xffffffff))).toThrow(/candidate/);
@@ -192,6 +204,9 @@ describe.skipIf(load.binding === null)(`loading a table natively${skipped}`, () 
     expect(bad({ engines: new Uint32Array(new SharedArrayBuffer(0)) })).toThrow(/one word or more/);
     expect(bad({ engines: new Float32Array(new SharedArrayBuffer(16)) })).toThrow(/Uint32Array/);
     expect(bad({ engines: 5 })).toThrow(Error);
+    expect(bad({ moves: new Uint32Array(new SharedArrayBuffer(4 * 48)) })).toThrow(/no power of two of sets/);
+    expect(bad({ inFlight: new Uint32Array(new SharedArrayBuffer(4 * 4)) })).toThrow(/4 counts are no rows of 1 cells/);
+    expect(bad({ cells: 0 })).toThrow(/no rows of 0 cells/);
     expect(bad({ words: "text" })).toThrow(Error);
   });
 
@@ -226,9 +241,9 @@ describe.skipIf(load.binding === null)(`a table shared by threads${skipped}`, ()
   /** Attaches, routes once per message `[words, bytes, body]`, and answers with `out`. */
   const program = `
     const { parentPort, workerData } = require("node:worker_threads");
-    const { path, tableId, engines, inFlight } = workerData;
+    const { path, tableId, state } = workerData;
     const binding = require(path);
-    const route = binding.attachRouter(tableId, engines, inFlight);
+    const route = binding.attachRouter(tableId, ...state);
     parentPort.on("message", ([words, bytes, body]) => {
       const out = new Uint32Array(${OUT.words});
       const status = route(words, bytes, body, out);
@@ -245,8 +260,7 @@ describe.skipIf(load.binding === null)(`a table shared by threads${skipped}`, ()
     const { words, bytes } = headOf(KEY);
     const out = new Uint32Array(OUT.words);
     route(words, bytes, body, out);
-    const { engines, inFlight } = all;
-    const workerData = { path, tableId: route.tableId, engines, inFlight };
+    const workerData = { path, tableId: route.tableId, state: stateOf(all) };
     const workers = Array.from({ length: 3 }, () => new Worker(program, { eval: true, workerData }));
     for (const worker of workers) {
       worker.postMessage([words, bytes, body]);
@@ -259,26 +273,27 @@ describe.skipIf(load.binding === null)(`a table shared by threads${skipped}`, ()
 
   it("is gone once no function of any thread routes by it", async () => {
     let tableId = -1;
-    const { engines, inFlight } = parts();
+    const state = stateOf(parts());
     await once(
       (() => {
         const route = loadParts(parts());
         tableId = route.tableId;
         return new Worker(`${program}; parentPort.close();`, {
           eval: true,
-          workerData: { path, tableId, engines, inFlight },
+          workerData: { path, tableId, state },
         });
       })(),
       "exit",
     );
-    await collected(() => binding.attachRouter(tableId, engines, inFlight) === null);
+    await collected(() => binding.attachRouter(tableId, ...state) === null);
   });
 
   it("refuses a thread whose shared state has other sizes", () => {
     const route = loadParts(parts());
-    const other = new Uint32Array(new SharedArrayBuffer(8));
-    const { inFlight } = parts();
-    expect(() => binding.attachRouter(route.tableId, other, inFlight)).toThrow(/other sizes/);
+    const other = new Uint32Array(new SharedArrayBuffer(4 * (2 * ENGINES + 1)));
+    const [, version, , moves, cells] = stateOf(parts());
+    const rows = new Uint32Array(new SharedArrayBuffer(4 * 2 * (ENGINES + 1)));
+    expect(() => binding.attachRouter(route.tableId, other, version, rows, moves, cells)).toThrow(/other sizes/);
   });
 
   it("is let go in each of 100 loads, and so is the shared memory that it read", async () => {
@@ -295,7 +310,7 @@ function useOnce(): WeakRef<Uint32Array>[] {
   const all = parts();
   const { words, bytes } = headOf(KEY);
   expect(loadParts(all)(words, bytes, body, new Uint32Array(OUT.words))).toBe(0);
-  return [new WeakRef(all.engines), new WeakRef(all.inFlight)];
+  return [new WeakRef(all.engines), new WeakRef(all.inFlight), new WeakRef(all.moves)];
 }
 
 /** Collects garbage until `done`; a leak makes the test time out. */

@@ -5,7 +5,7 @@ import { compileTable, type RoutingTable, type SlotRegistry } from "@guidevane/s
 /** Where a snapshot came from. */
 export type SnapshotSource = "control" | "disk" | "bootstrap";
 
-/** A snapshot whose names have their slots in shared memory: what request threads load. Plain data but for the table's functions. */
+/** A snapshot whose names have their slots in shared memory: what request threads load. Plain data. */
 export interface CompiledSnapshot {
   /** Counts compilations of this process; names this one between threads. */
   readonly number: number;
@@ -24,7 +24,7 @@ export class CompiledSnapshots {
   readonly #registry: SlotRegistry;
   readonly #retryRowsOf: (snapshot: ClusterSnapshot) => ReadonlyMap<string, RetryRows>;
   readonly #onGone: () => void;
-  readonly #held = new Map<number, { readonly compiled: CompiledSnapshot; readonly holders: Set<unknown> }>();
+  readonly #held = new Map<number, Held>();
   #count = 0;
 
   /** @param onGone is told when a snapshot is used no more by any thread */
@@ -43,10 +43,10 @@ export class CompiledSnapshots {
    * @throws GuidevaneError `bad_snapshot` when the process has no slot left for an engine or a cell
    */
   compile(snapshot: ClusterSnapshot, source: SnapshotSource, holders: Iterable<unknown>): CompiledSnapshot {
-    const table = compileTable(snapshot, this.#registry);
+    const { table, release } = compileTable(snapshot, this.#registry);
     const retryRows = this.#retryRowsOf(snapshot);
     const compiled = { number: this.#count++, snapshot, source, table, retryRows };
-    this.#held.set(compiled.number, { compiled, holders: new Set(holders) });
+    this.#held.set(compiled.number, { compiled, holders: new Set(holders), release });
     return compiled;
   }
 
@@ -60,7 +60,7 @@ export class CompiledSnapshots {
     const held = this.#held.get(number);
     if (held === undefined || !held.holders.delete(holder) || held.holders.size > 0) return;
     this.#held.delete(number);
-    held.compiled.table.release();
+    held.release();
     this.#onGone();
   }
 
@@ -73,4 +73,11 @@ export class CompiledSnapshots {
   inUse(): ClusterSnapshot[] {
     return [...this.#held.values()].map(({ compiled }) => compiled.snapshot);
   }
+}
+
+interface Held {
+  readonly compiled: CompiledSnapshot;
+  readonly holders: Set<unknown>;
+  /** Lets go of its slots. */
+  release(): void;
 }

@@ -1,17 +1,21 @@
 import type { ClusterSnapshot } from "@guidevane/core";
 import type { RetryRows } from "@guidevane/guard";
 import {
+  classWord,
+  countStreams,
   type RequestNeeds,
   type Router,
   type RouterFactory,
   type RoutingTable,
   type RuledOut,
+  residencyWord,
   ruledOut,
   type SharedState,
   xxh32,
 } from "@guidevane/selector";
 import type { CompiledSnapshot } from "./compiled-snapshots.ts";
 import type { HeadNumbers, RequestHead } from "./head-facts.ts";
+import { engineHash } from "./response-memory.ts";
 import { COOLING_LONG } from "./state-word.ts";
 
 /**
@@ -25,23 +29,30 @@ export class Routing {
   readonly router: Router;
   readonly #table: RoutingTable;
   readonly #state: SharedState;
+  readonly #thread: number;
   readonly #retryRows: ReadonlyMap<string, RetryRows>;
   readonly #onIdle: (routing: Routing) => void;
   readonly #engineOfSlot: ReadonlyMap<number, string>;
+  #slotOfHash: ReadonlyMap<number, number> | null = null;
   #users = 0;
   #retired = false;
 
-  /** @param onIdle is told once, when it is retired and no request is routed by it any more */
+  /**
+   * @param onIdle is told once, when it is retired and no request is routed by it any more
+   * @param thread whose rows of the shared state its streams are counted in
+   */
   constructor(
     { number, snapshot, table, retryRows }: CompiledSnapshot,
     state: SharedState,
     factory: RouterFactory,
     onIdle: (routing: Routing) => void,
+    thread = 0,
   ) {
     this.number = number;
     this.snapshot = snapshot;
     this.#table = table;
     this.#state = state;
+    this.#thread = thread;
     this.#retryRows = retryRows;
     this.#onIdle = onIdle;
     this.#engineOfSlot = new Map([...table.engineSlots].map(([id, slot]) => [slot, id]));
@@ -77,22 +88,19 @@ export class Routing {
 
   /** What the head's names are in this snapshot's table; null where a class is named that it doesn't have. */
   numbersOf(head: RequestHead): HeadNumbers | null {
-    const classNamed = head.className === null ? 0 : this.#table.classWord(head.className);
+    const classNamed = head.className === null ? 0 : classWord(this.#table, head.className);
     if (head.className !== null && classNamed === 0) return null;
     return {
       classNamed,
-      residency: head.residency === null ? 0 : this.#table.residencyWord(head.residency),
-      // 0 says that there is no tenant.
-      tenant: head.tenant === null ? 0 : xxh32(head.tenant, 0, head.tenant.length, 0) || 1,
+      residency: head.residency === null ? 0 : residencyWord(this.#table, head.residency),
+      tenant: tenantHash(head.tenant),
     };
   }
 
   /** Counts a stream in (+1) or out (−1) of a class's cell at an engine's slot. */
   countStream(requestClass: number, slot: number, change: 1 | -1): void {
     const row = this.#table.inFlightRows[requestClass];
-    if (row === undefined || row < 0) return;
-    const { engines, inFlight } = this.#state;
-    Atomics.add(inFlight, row * engines.length + slot, change);
+    if (row !== undefined && row >= 0) countStreams(this.#state, this.#thread, row, slot, change);
   }
 
   /** Where a class's retry budget is. */
@@ -105,6 +113,22 @@ export class Routing {
     return (Atomics.load(this.#state.engines, slot) & COOLING_LONG) !== 0;
   }
 
+  /** State word (`STATE`) of the engine at a slot. */
+  stateAt(slot: number): number {
+    return Atomics.load(this.#state.engines, slot);
+  }
+
+  /** Rises when an engine's state changes. */
+  get stateVersion(): number {
+    return Atomics.load(this.#state.version, 0);
+  }
+
+  /** Slot of the engine whose id has this `engineHash`; null where the snapshot has none. */
+  slotOfHash(hash: number): number | null {
+    this.#slotOfHash ??= new Map([...this.#engineOfSlot].map(([slot, id]) => [engineHash(id), slot]));
+    return this.#slotOfHash.get(hash) ?? null;
+  }
+
   /** What rules out each engine for a request of this class. */
   ruledOut(className: string, needs: RequestNeeds): RuledOut[] {
     const { engines } = this.#state;
@@ -115,4 +139,9 @@ export class Routing {
   #tellWhenIdle(): void {
     if (this.#retired && this.#users === 0) this.#onIdle(this);
   }
+}
+
+/** A tenant as a number; 0 = none. */
+export function tenantHash(tenant: Buffer | null): number {
+  return tenant === null ? 0 : xxh32(tenant, 0, tenant.length, 0) || 1;
 }

@@ -36,7 +36,7 @@ it("is a snapshot that a gateway may route by", async () => {
   const snapshot = bootstrapSnapshot(await fleet(), "there");
   expect(checkClusterSnapshot(snapshot)).toEqual([]);
   expect(parseClusterSnapshot(JSON.stringify(snapshot))).toEqual(snapshot);
-  const table = compileTable(snapshot, new SlotRegistry({ engines: 8, cells: 4 }));
+  const { table } = compileTable(snapshot, new SlotRegistry({ engines: 8, cells: 4 }));
   expect(table.models).toEqual(["m", "n"]);
 });
 

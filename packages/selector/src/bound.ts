@@ -1,5 +1,5 @@
-import { type SharedState, STATE } from "./router.ts";
-import { CANDIDATE, CANDIDATE_NUMBERS, CANDIDATE_WORDS, CELL, type Columns, NUMBER } from "./table-columns.ts";
+import { type SharedState, STATE, streamsAt, streamsOfCell } from "./shared-state.ts";
+import { CANDIDATE, CANDIDATE_NUMBERS, CANDIDATE_WORDS, CELL, type Columns, HEADER, NUMBER } from "./table-columns.ts";
 
 /**
  * The bound on an engine's streams: over it means
@@ -10,30 +10,36 @@ import { CANDIDATE, CANDIDATE_NUMBERS, CANDIDATE_WORDS, CELL, type Columns, NUMB
  * residence, so an engine as planned has f of them. The parts of engines that are out are left out of the sum, or half a
  * cell's death would push keys off the living. A reserve's f is 0 while the ring lives, and its part of the spare after.
  *
- * Sums are over the cell, and only made when an engine has more than four streams.
+ * The sum of parts is kept until an engine's state changes; the streams of the cell are a count of their own.
  */
 export class StreamBound {
   readonly #words: Uint32Array;
   readonly #numbers: Float64Array;
-  readonly #engines: Uint32Array;
-  readonly #inFlight: Uint32Array;
+  readonly #state: SharedState;
+  /** Per cell: the state's version that its sum is of, `NO_VERSION` before the first. */
+  readonly #versions: Float64Array;
+  /** Per cell: the sum of the parts of the ring's engines that take traffic, or of the reserves where none does. */
+  readonly #sums: Float64Array;
+  readonly #reservesOnly: Uint8Array;
 
   // Of the call in progress.
   #candidateAt = 0;
   #numberAt = 0;
   #ringEngines = 0;
   #candidates = 0;
-  #rowAt = 0;
+  #row = 0;
+  #place = 0;
   #isKnown = false;
   #cellStreams = 0;
-  #liveParts = 0;
-  #reservesOnly = false;
 
   constructor({ words, numbers }: Columns, state: SharedState) {
     this.#words = words;
     this.#numbers = numbers;
-    this.#engines = state.engines;
-    this.#inFlight = state.inFlight;
+    this.#state = state;
+    const cells = words[HEADER.cells]!;
+    this.#versions = new Float64Array(cells).fill(NO_VERSION);
+    this.#sums = new Float64Array(cells);
+    this.#reservesOnly = new Uint8Array(cells);
   }
 
   /** @param cell place of the cell's row */
@@ -43,34 +49,41 @@ export class StreamBound {
     this.#numberAt = words[cell + CELL.numberAt]!;
     this.#ringEngines = words[cell + CELL.engines]!;
     this.#candidates = this.#ringEngines + words[cell + CELL.reserves]!;
-    this.#rowAt = words[cell + CELL.inFlightRow]! * this.#engines.length;
+    this.#row = words[cell + CELL.inFlightRow]!;
+    this.#place = words[cell + CELL.place]!;
     this.#isKnown = false;
   }
 
   isOver(candidate: number): boolean {
     const streams = this.#streams(candidate);
     if (streams <= FREE_STREAMS) return false;
-    if (!this.#isKnown) this.#sum();
-    const counts = candidate < this.#ringEngines || this.#reservesOnly;
+    if (!this.#isKnown) this.#find();
+    const counts = candidate < this.#ringEngines || this.#reservesOnly[this.#place] === 1;
     const part = counts ? this.#part(candidate) : 0;
-    return streams * this.#liveParts > BOUND * part * this.#cellStreams;
+    return streams * this.#sums[this.#place]! > BOUND * part * this.#cellStreams;
   }
 
-  #sum(): void {
+  /** Whether `one` has fewer streams for its part than `other`. */
+  hasFewer(one: number, other: number): boolean {
+    return this.#streams(one) * this.#part(other) < this.#streams(other) * this.#part(one);
+  }
+
+  #find(): void {
     this.#isKnown = true;
-    this.#cellStreams = 0;
-    for (let candidate = 0; candidate < this.#candidates; candidate++) this.#cellStreams += this.#streams(candidate);
-    this.#reservesOnly = false;
-    this.#liveParts = this.#livePartsOf(0, this.#ringEngines);
-    if (this.#liveParts > 0) return;
-    this.#reservesOnly = true;
-    this.#liveParts = this.#livePartsOf(this.#ringEngines, this.#candidates);
+    this.#cellStreams = streamsOfCell(this.#state, this.#row);
+    // Before the words: one that changes meanwhile makes the sum of an older version.
+    const version = Atomics.load(this.#state.version, 0);
+    if (this.#versions[this.#place] === version) return;
+    const ring = this.#livePartsOf(0, this.#ringEngines);
+    this.#reservesOnly[this.#place] = ring > 0 ? 0 : 1;
+    this.#sums[this.#place] = ring > 0 ? ring : this.#livePartsOf(this.#ringEngines, this.#candidates);
+    this.#versions[this.#place] = version;
   }
 
   #livePartsOf(from: number, to: number): number {
     let sum = 0;
     for (let candidate = from; candidate < to; candidate++) {
-      const state = Atomics.load(this.#engines, this.#slotOf(candidate));
+      const state = Atomics.load(this.#state.engines, this.#slotOf(candidate));
       if ((state & (STATE.out | STATE.draining | STATE.outByProbe)) === 0) sum += this.#part(candidate);
     }
     return sum;
@@ -81,7 +94,7 @@ export class StreamBound {
   }
 
   #streams(candidate: number): number {
-    return Atomics.load(this.#inFlight, this.#rowAt + this.#slotOf(candidate));
+    return streamsAt(this.#state, this.#row, this.#slotOf(candidate));
   }
 
   #slotOf(candidate: number): number {
@@ -89,6 +102,7 @@ export class StreamBound {
   }
 }
 
+const NO_VERSION = -1;
 /** So many streams are never too many. */
 const FREE_STREAMS = 4;
 /**

@@ -1,5 +1,6 @@
 import { chooseTwin, loadNative, type NativeLoad, type RouteFunction, type Want } from "@guidevane/native";
-import { type HeadFacts, OUT, type Router, type RouteStatus, type SharedState } from "./router.ts";
+import { type HeadFacts, OUT, type Router, type RouteStatus } from "./router.ts";
+import type { SharedState } from "./shared-state.ts";
 import type { RoutingTable } from "./table.ts";
 import { TsRouter } from "./ts-router.ts";
 
@@ -29,7 +30,8 @@ export function createRouterFactory(want: Want, native: () => NativeLoad = loadN
     kind: "native",
     load(table, state) {
       const { words, numbers, ring, names } = table.columns;
-      const route = binding.loadRouter(words, numbers, ring, names, state.engines, state.inFlight);
+      const { engines, version, inFlight, moves, cells } = state;
+      const route = binding.loadRouter(words, numbers, ring, names, engines, version, inFlight, moves, cells);
       return new NativeRouter(route, new TsRouter(table, state));
     },
   };

@@ -1,5 +1,5 @@
 import { describe, expect, it } from "vitest";
-import { keylessHash, rendezvousScore, staysUnderFactor } from "./draw.ts";
+import { keylessHash, rendezvousDraw, rendezvousScore, staysUnderFactor, surelyScoresAbove } from "./draw.ts";
 import { xxh32, xxh32OfWord } from "./xxh32.ts";
 
 const idHashes = ["a", "b", "c", "d", "e"].map((id) => xxh32(Buffer.from(id), 0, 1, 0));
@@ -15,7 +15,9 @@ describe("weighted rendezvous", () => {
     const draws = 100_000;
     const counts = weights.map(() => 0);
     for (let key = 0; key < draws; key++) {
-      const scores = weights.map((weight, i) => rendezvousScore(xxh32OfWord(key, 1), idHashes[i]!, weight));
+      const scores = weights.map((weight, i) =>
+        rendezvousScore(rendezvousDraw(xxh32OfWord(key, 1), idHashes[i]!), weight),
+      );
       counts[scores.indexOf(Math.min(...scores))]!++;
     }
     // 4 degrees of freedom: 23.5 is exceeded once in 10,000.
@@ -32,7 +34,7 @@ describe("weighted rendezvous", () => {
     const moved = [0, 0, 0, 0];
     for (let key = 0; key < 100_000; key++) {
       const hash2 = xxh32OfWord(key, 1);
-      const scores = weights.map((weight, i) => rendezvousScore(hash2, idHashes[i]!, weight));
+      const scores = weights.map((weight, i) => rendezvousScore(rendezvousDraw(hash2, idHashes[i]!), weight));
       const before = scores.indexOf(Math.min(...scores));
       const after = 1 + scores.slice(1).indexOf(Math.min(...scores.slice(1)));
       if (before === 0) moved[after - 1]!++;
@@ -46,6 +48,26 @@ describe("weighted rendezvous", () => {
         [1, 3, 0.5, 0.5].map((weight) => (weight / 5) * all),
       ),
     ).toBeLessThan(21.1);
+  });
+});
+
+describe("telling a score above another without its logarithm", () => {
+  it("is never wrong, and right for most of many candidates", () => {
+    let told = 0;
+    let above = 0;
+    for (let key = 0; key < 100_000; key++) {
+      const draw = key < 1000 ? 2 ** 32 - 1 - key : xxh32OfWord(key, 1);
+      const weight = 0.01 + (xxh32OfWord(key, 2) % 1000) / 100;
+      // As close to the score as another score may be, or anywhere above 0.
+      const score = rendezvousScore(draw, weight);
+      const least = key % 2 === 0 ? score : (score * (xxh32OfWord(key, 3) % 1000)) / 2000;
+      const isTold = surelyScoresAbove(draw, weight, least);
+      if (isTold && !(score > least)) expect.fail(`draw ${draw}, weight ${weight}: ${score} is not above ${least}`);
+      if (isTold) told++;
+      if (score > least) above++;
+    }
+    expect(told / above).toBeGreaterThan(0.5);
+    expect(surelyScoresAbove(0, 1, Number.POSITIVE_INFINITY)).toBe(false);
   });
 });
 

@@ -15,8 +15,9 @@ import {
   ROUTE_STATUS,
   type Router,
 } from "./router.ts";
+import { countStreams, setEngine, streamsAt } from "./shared-state.ts";
 import { SlotRegistry } from "./slots.ts";
-import { compileTable, type RoutingTable } from "./table.ts";
+import { classWord, compileTable, type HeldTable, type RoutingTable, residencyWord } from "./table.ts";
 
 /** Why there is no native router here, or null where there is one. */
 export const nativeMissing: string | null = createRouterFactory("auto", loadNative).degraded ?? null;
@@ -58,6 +59,7 @@ const EMPTY_BODY: Uint8Array = Buffer.from("{}");
 
 /** One router of one gateway, with its answers in words. */
 export class Driver {
+  readonly held: HeldTable;
   readonly table: RoutingTable;
   readonly registry: SlotRegistry;
   readonly router: Router;
@@ -68,10 +70,11 @@ export class Driver {
   constructor(
     factory: RouterFactory,
     snapshot: ClusterSnapshot,
-    registry: SlotRegistry = new SlotRegistry({ engines: 64, cells: 8 }),
+    registry: SlotRegistry = new SlotRegistry({ engines: 64, cells: 8, moves: 4096 }),
   ) {
     this.registry = registry;
-    this.table = compileTable(snapshot, registry);
+    this.held = compileTable(snapshot, registry);
+    this.table = this.held.table;
     this.router = factory.load(this.table, registry.state);
   }
 
@@ -84,8 +87,8 @@ export class Driver {
     words[HEAD.path] = options.path ?? PATH.chat;
     words[HEAD.sessionKeyBytes] = key.length;
     words[HEAD.tenant] = options.tenant ?? 0;
-    words[HEAD.classNamed] = options.className === undefined ? 0 : this.table.classWord(options.className);
-    words[HEAD.residency] = options.residency === undefined ? 0 : this.table.residencyWord(options.residency);
+    words[HEAD.classNamed] = options.className === undefined ? 0 : classWord(this.table, options.className);
+    words[HEAD.residency] = options.residency === undefined ? 0 : residencyWord(this.table, options.residency);
     words[HEAD.placement] = options.placement === true ? 1 : 0;
     words[HEAD.followed] = options.followed === undefined ? 0 : 1 + this.slot(options.followed);
     words[HEAD.nowS] = options.nowS ?? 0;
@@ -97,14 +100,14 @@ export class Driver {
   }
 
   /** `route` of one of many numbered session keys, as fast as it goes, in a fleet of one model. Gives the state slot. */
-  routeKey(number: number): number {
+  routeKey(number: number, body: Uint8Array = EMPTY_BODY): number {
     const { words, bytes } = this.head;
     bytes[0] = number;
     bytes[1] = number >>> 8;
     bytes[2] = number >>> 16;
     bytes[3] = number >>> 24;
     words[HEAD.sessionKeyBytes] = 4;
-    this.router.route(this.head, EMPTY_BODY, this.out);
+    this.router.route(this.head, body, this.out);
     return this.out[OUT.engine]!;
   }
 
@@ -137,13 +140,17 @@ export class Driver {
   }
 
   setState(id: string, word: number): void {
-    Atomics.store(this.registry.state.engines, this.slot(id), word);
+    setEngine(this.registry.state, this.slot(id), word);
   }
 
   setStreams(id: string, streams: number, className = "chat"): void {
     const row = this.table.inFlightRows[this.table.classes.indexOf(className)]!;
-    const { engines, inFlight } = this.registry.state;
-    Atomics.store(inFlight, row * engines.length + this.slot(id), streams);
+    const { state } = this.registry;
+    countStreams(state, 0, row, this.slot(id), streams - streamsAt(state, row, this.slot(id)));
+  }
+
+  streams(id: string, row: number): number {
+    return streamsAt(this.registry.state, row, this.slot(id));
   }
 
   #engine(place: number): string | null {

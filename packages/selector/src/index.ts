@@ -22,14 +22,33 @@ export {
   ROUTE_STATUS,
   type Router,
   type RouteStatus,
-  type SharedState,
-  STATE,
-  STATE_HEALTHY,
   TRIED_MAX,
 } from "./router.ts";
 export { type RequestNeeds, type RuledOut, ruledOut } from "./ruled-out.ts";
+export {
+  clearThread,
+  countStreams,
+  type SharedState,
+  STATE,
+  STATE_HEALTHY,
+  setEngine,
+  streamsAt,
+  streamsOfCell,
+  streamsOfEngine,
+} from "./shared-state.ts";
 export { type SlotLimits, SlotRegistry } from "./slots.ts";
-export { compileTable, type RoutingTable } from "./table.ts";
+export {
+  classWord,
+  compileTable,
+  type HeldTable,
+  holdSlots,
+  namesOf,
+  type RoutingTable,
+  residencyWord,
+  type SnapshotNames,
+  type TableSlots,
+  translate,
+} from "./table.ts";
 export type { Columns } from "./table-columns.ts";
 export { UNUSUAL_MAX_BYTES } from "./unusual.ts";
 export { xxh32 } from "./xxh32.ts";

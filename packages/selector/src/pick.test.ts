@@ -1,7 +1,8 @@
 import { describe, expect, it } from "vitest";
 import { CHAT_BODY, type Driver, describeRouters } from "./driver.fixture.ts";
 import { buildRing } from "./ring.ts";
-import { OUT, STATE, STATE_HEALTHY } from "./router.ts";
+import { OUT } from "./router.ts";
+import { STATE, STATE_HEALTHY } from "./shared-state.ts";
 import { SlotRegistry } from "./slots.ts";
 import { type FixtureEngine, makeSnapshot } from "./snapshot.fixture.ts";
 
@@ -18,8 +19,9 @@ const FOUR: readonly FixtureEngine[] = [
   { id: "d", weight: 0.1 },
 ];
 
-/** The engine of each of many keys. */
+/** The engine of each of many keys, none of them moved before. */
 function placements(driver: Driver, keys = KEYS): (string | null)[] {
+  driver.registry.state.moves.fill(0);
   const names = new Map([...driver.table.engineSlots].map(([id, slot]) => [slot, id]));
   return Array.from({ length: keys }, (_, key) => names.get(driver.routeKey(key)) ?? null);
 }

@@ -1,8 +1,10 @@
 import { StreamBound } from "./bound.ts";
-import { rendezvousScore, staysUnderFactor } from "./draw.ts";
+import { rendezvousDraw, rendezvousScore, staysUnderFactor, surelyScoresAbove } from "./draw.ts";
+import { Moves } from "./moves.ts";
 import {
   HEAD,
   type HeadFacts,
+  KEY_SOURCES,
   NO_ENGINE,
   NO_SLOT,
   OUT,
@@ -10,10 +12,9 @@ import {
   type Reason,
   ROUTE_STATUS,
   type RouteStatus,
-  type SharedState,
-  STATE,
   TRIED_MAX,
 } from "./router.ts";
+import { type SharedState, STATE } from "./shared-state.ts";
 import {
   CANDIDATE,
   CANDIDATE_NUMBERS,
@@ -28,10 +29,15 @@ import {
 } from "./table-columns.ts";
 
 /**
- * Chooses among a cell's candidates. Home, the owner of the key's slot, takes the request unless it may not or should not;
- * then the other engines of the ring in weighted rendezvous order, then the reserves in theirs. The first candidate that
- * is fine takes it. If none is, the least wrong does: over its bound before penalised before cooling before out by probes
- * alone. An engine that is out, draining, tried, or unable to serve the body never does.
+ * Chooses among a cell's candidates. The engine that a request is known to belong to comes first: the one that holds the
+ * response it goes on from, or the one that its conversation was moved to. Then home, the owner of the key's slot; then the
+ * other engines of the ring in weighted rendezvous order, then the reserves in theirs. The first candidate that is fine
+ * takes it. If none is, the least wrong does: over its bound before penalised before cooling before out by probes alone.
+ * An engine that is out, draining, tried, or unable to serve the body never does.
+ *
+ * With placement on, a conversation's first request goes to home or to the next candidate that is fine, whichever has
+ * fewer streams for its part. What that choice or the bound moves is remembered; what is moved because an engine is out,
+ * draining, cooling or penalised is not, and comes home.
  *
  * One object per thread: it has room for what a call finds, so that a call allocates nothing.
  */
@@ -41,7 +47,11 @@ export class Picker {
   readonly #ring: Uint16Array;
   readonly #engines: Uint32Array;
   readonly #bound: StreamBound;
-  readonly #scores: Float64Array;
+  readonly #moves: Moves;
+  /** By verdict: the first candidate of that kind in the order visited, and its score in the walk under way. */
+  readonly #firsts = new Int32Array(VERDICTS);
+  readonly #found = new Int32Array(VERDICTS);
+  readonly #scores = new Float64Array(VERDICTS);
 
   // Of the call in progress.
   #head: Uint32Array = EMPTY;
@@ -53,10 +63,6 @@ export class Picker {
   #ringEngines = 0;
   #candidates = 0;
   #anyEligible = false;
-  #firstOver = NONE;
-  #firstPenalised = NONE;
-  #firstCooling = NONE;
-  #firstProbe = NONE;
 
   constructor(columns: Columns, state: SharedState) {
     const { words, numbers, ring } = columns;
@@ -65,52 +71,83 @@ export class Picker {
     this.#ring = ring;
     this.#engines = state.engines;
     this.#bound = new StreamBound(columns, state);
-    this.#scores = new Float64Array(mostCandidates(words));
+    this.#moves = new Moves(state);
   }
 
-  /** Reads class, key hashes, uses and context from `out`, and writes cell, engine, home, second, slot and reason. */
+  /**
+   * Reads class, key source and hashes, uses, context and `first` from `out`, and writes cell, engine, home, second, slot
+   * and reason.
+   */
   pick(head: HeadFacts, out: Uint32Array): RouteStatus {
     const words = this.#words;
     const cell = words[words[HEADER.classAt]! + out[OUT.requestClass]! * CLASS_WORDS + CLASS.cell]!;
     this.#begin(head.words, cell, out);
     out[OUT.cell] = words[cell + CELL.index]!;
+    const home = this.#homeOf(cell, out);
+    if (home !== NONE) out[OUT.home] = this.#slotOf(home);
 
-    const slots = words[cell + CELL.slots]!;
-    let home: number;
-    if (slots > 0) {
-      // The top bits: slots is a power of two, and the product is exact in a double.
-      const slot = Math.floor((out[OUT.keyHash]! * slots) / 4_294_967_296);
-      out[OUT.slot] = slot;
-      home = this.#ring[words[cell + CELL.ringAt]! + slot]!;
-    } else {
-      out[OUT.slot] = NO_SLOT;
-      home = this.#leastScore();
+    const followed = head.words[HEAD.followed]!;
+    const mayMove = followed === 0 && out[OUT.keySource] !== NO_KEY;
+    const nowS = head.words[HEAD.nowS]!;
+    let known = NONE;
+    let verdict: number = VERDICT.never;
+    if (followed > 0) {
+      known = this.#candidateOf(followed - 1, 0);
+      verdict = known === NONE ? VERDICT.never : this.#verdict(known);
+      // What it holds is nowhere else, whatever its share and its load.
+      if (verdict === VERDICT.penalised) verdict = VERDICT.take;
+      if (verdict !== VERDICT.take) known = NONE;
+    } else if (mayMove) {
+      const row = words[cell + CELL.inFlightRow]!;
+      const slot = this.#moves.find(out[OUT.keyHash]!, out[OUT.keyHash2]!, row, nowS);
+      if (slot >= 0) known = this.#candidateOf(slot, Number.MIN_VALUE);
+      if (known === home) known = NONE;
+      if (known !== NONE) verdict = this.#visit(known);
+    }
+    const isFirstChoice = head.words[HEAD.triedCount] === 0;
+    let taker = NONE;
+    if (known !== NONE && verdict === VERDICT.take) {
+      taker = known;
+      if (mayMove) this.#moves.touch(nowS);
     }
 
     let homeVerdict: number = VERDICT.never;
-    let taker = NONE;
-    if (home !== NONE) {
-      out[OUT.home] = this.#slotOf(home);
+    let isChosen = false;
+    if (taker === NONE && home !== NONE) {
       homeVerdict = this.#visit(home);
-      if (homeVerdict === VERDICT.take) taker = home;
+      if (homeVerdict === VERDICT.take) {
+        taker = home;
+        const places = head.words[HEAD.placement] === 1 && out[OUT.first] === 1 && mayMove && isFirstChoice;
+        if (places && verdict !== VERDICT.over) {
+          const second = this.#walk(0, this.#ringEngines, home, out);
+          isChosen = second !== NONE && this.#bound.hasFewer(second, home);
+          if (isChosen) taker = second;
+        }
+      }
     }
     if (taker === NONE) taker = this.#walk(0, this.#ringEngines, home, out);
     if (taker === NONE) taker = this.#walk(this.#ringEngines, this.#candidates, home, out);
-    const failOpen =
-      taker === NONE && this.#firstOver === NONE && this.#firstPenalised === NONE && this.#firstCooling === NONE;
-    if (taker === NONE) taker = this.#firstOver;
-    if (taker === NONE) taker = this.#firstPenalised;
-    if (taker === NONE) taker = this.#firstCooling;
-    if (taker === NONE) taker = this.#firstProbe;
-    if (taker === NONE) return this.#anyEligible ? ROUTE_STATUS.exhausted : ROUTE_STATUS.noEligibleEngine;
 
+    const isFine = taker !== NONE;
+    for (let kind = VERDICT.over; kind <= VERDICT.probe && taker === NONE; kind++) taker = this.#firsts[kind]!;
+    if (taker === NONE) return this.#anyEligible ? ROUTE_STATUS.exhausted : ROUTE_STATUS.noEligibleEngine;
     out[OUT.engine] = this.#slotOf(taker);
-    if (failOpen) out[OUT.reason] = REASON.failOpen;
-    else if (head.words[HEAD.triedCount]! > 0) out[OUT.reason] = REASON.retry;
-    else if (slots === 0) out[OUT.reason] = REASON.bootstrap;
+
+    const isBounded = verdict === VERDICT.over || homeVerdict === VERDICT.over;
+    if (isFine && isFirstChoice && mayMove && taker !== known && (isChosen || isBounded)) {
+      if (taker === home) this.#moves.forget();
+      else this.#moves.remember(out[OUT.engine]!, nowS);
+    }
+
+    const isFailOpen = !isFine && taker === this.#firsts[VERDICT.probe];
+    if (isFailOpen) out[OUT.reason] = REASON.failOpen;
+    else if (!isFirstChoice) out[OUT.reason] = REASON.retry;
+    else if (taker === known) out[OUT.reason] = REASON.followed;
+    else if (words[cell + CELL.slots] === 0) out[OUT.reason] = REASON.bootstrap;
     else if (taker >= this.#ringEngines) out[OUT.reason] = REASON.reserve;
     else if (taker === home) out[OUT.reason] = REASON.home;
-    else out[OUT.reason] = REASON_BY_VERDICT[homeVerdict]!;
+    else if (isChosen) out[OUT.reason] = REASON.second;
+    else out[OUT.reason] = verdict === VERDICT.over ? REASON.bounded : REASON_BY_VERDICT[homeVerdict]!;
     return ROUTE_STATUS.ok;
   }
 
@@ -126,46 +163,27 @@ export class Picker {
     this.#candidates = this.#ringEngines + words[cell + CELL.reserves]!;
     this.#bound.begin(cell);
     this.#anyEligible = false;
-    this.#firstOver = NONE;
-    this.#firstPenalised = NONE;
-    this.#firstCooling = NONE;
-    this.#firstProbe = NONE;
+    this.#firsts.fill(NONE);
   }
 
-  /** Visits candidates `from .. to`, but home, in rendezvous order, until one is fine. */
-  #walk(from: number, to: number, home: number, out: Uint32Array): number {
-    const scores = this.#scores;
-    for (let candidate = from; candidate < to; candidate++) {
-      scores[candidate] = Number.POSITIVE_INFINITY;
-      if (candidate === home) continue;
-      const weight = this.#numbers[this.#numberAt + candidate * CANDIDATE_NUMBERS + NUMBER.weight]!;
-      // One that can't be chosen needs no score, only to be known as one that could have served.
-      if (weight > 0 && this.#verdict(candidate) < VERDICT.out) scores[candidate] = this.#score(candidate, weight);
+  /** The owner of the key's slot; without a ring the engine with the least score, whatever its state. */
+  #homeOf(cell: number, out: Uint32Array): number {
+    const words = this.#words;
+    const slots = words[cell + CELL.slots]!;
+    if (slots > 0) {
+      // The top bits: slots is a power of two, and the product is exact in a double.
+      const slot = Math.floor((out[OUT.keyHash]! * slots) / 4_294_967_296);
+      out[OUT.slot] = slot;
+      return this.#ring[words[cell + CELL.ringAt]! + slot]!;
     }
-    for (;;) {
-      let next = NONE;
-      let least = Number.POSITIVE_INFINITY;
-      for (let candidate = from; candidate < to; candidate++) {
-        if (scores[candidate]! < least) {
-          least = scores[candidate]!;
-          next = candidate;
-        }
-      }
-      if (next === NONE) return NONE;
-      scores[next] = Number.POSITIVE_INFINITY;
-      if (out[OUT.second] === NO_ENGINE) out[OUT.second] = this.#slotOf(next);
-      if (this.#visit(next) === VERDICT.take) return next;
-    }
-  }
-
-  /** Of the ring's engines the one with the least score, whatever its state: home where there is no ring. */
-  #leastScore(): number {
+    out[OUT.slot] = NO_SLOT;
     let home = NONE;
     let least = Number.POSITIVE_INFINITY;
     for (let candidate = 0; candidate < this.#ringEngines; candidate++) {
-      const weight = this.#numbers[this.#numberAt + candidate * CANDIDATE_NUMBERS + NUMBER.weight]!;
-      if (!(weight > 0)) continue;
-      const score = this.#score(candidate, weight);
+      const weight = this.#weightOf(candidate);
+      const draw = this.#drawOf(candidate);
+      if (!(weight > 0) || surelyScoresAbove(draw, weight, least)) continue;
+      const score = rendezvousScore(draw, weight);
       if (score < least) {
         least = score;
         home = candidate;
@@ -174,18 +192,43 @@ export class Picker {
     return home;
   }
 
-  #score(candidate: number, weight: number): number {
-    return rendezvousScore(this.#hash2, this.#words[this.#row(candidate) + CANDIDATE.idHash]!, weight);
+  /**
+   * Of candidates `from .. to`, but home, the one with the least score that is fine. In one pass: those that score above
+   * the best found so far are neither it nor second, and need no more than a draw. Where none is fine, the first of each
+   * kind is remembered.
+   */
+  #walk(from: number, to: number, home: number, out: Uint32Array): number {
+    const found = this.#found.fill(NONE);
+    const scores = this.#scores.fill(Number.POSITIVE_INFINITY);
+    for (let candidate = from; candidate < to; candidate++) {
+      const weight = this.#weightOf(candidate);
+      if (candidate === home || !(weight > 0)) continue;
+      const draw = this.#drawOf(candidate);
+      if (surelyScoresAbove(draw, weight, scores[VERDICT.take]!)) continue;
+      let verdict = this.#verdict(candidate);
+      if (verdict >= VERDICT.out) continue;
+      const score = rendezvousScore(draw, weight);
+      if (!(score < scores[VERDICT.take]!)) continue;
+      if (verdict === VERDICT.take && this.#bound.isOver(candidate)) verdict = VERDICT.over;
+      if (score < scores[verdict]!) {
+        scores[verdict] = score;
+        found[verdict] = candidate;
+      }
+    }
+    let second: number = VERDICT.take;
+    for (let kind = VERDICT.over; kind <= VERDICT.probe; kind++) {
+      if (scores[kind]! < scores[second]!) second = kind;
+      if (this.#firsts[kind] === NONE) this.#firsts[kind] = found[kind]!;
+    }
+    if (out[OUT.second] === NO_ENGINE && found[second] !== NONE) out[OUT.second] = this.#slotOf(found[second]!);
+    return found[VERDICT.take]!;
   }
 
   /** The candidate's verdict; one that is not fine is remembered, the first of its kind. */
   #visit(candidate: number): number {
     let verdict = this.#verdict(candidate);
     if (verdict === VERDICT.take && this.#bound.isOver(candidate)) verdict = VERDICT.over;
-    if (verdict === VERDICT.over && this.#firstOver === NONE) this.#firstOver = candidate;
-    else if (verdict === VERDICT.penalised && this.#firstPenalised === NONE) this.#firstPenalised = candidate;
-    else if (verdict === VERDICT.cooling && this.#firstCooling === NONE) this.#firstCooling = candidate;
-    else if (verdict === VERDICT.probe && this.#firstProbe === NONE) this.#firstProbe = candidate;
+    if (verdict < VERDICT.out && this.#firsts[verdict] === NONE) this.#firsts[verdict] = candidate;
     return verdict;
   }
 
@@ -208,13 +251,30 @@ export class Picker {
     if ((state & (STATE.out | STATE.draining)) !== 0) return VERDICT.out;
     if ((state & STATE.outByProbe) !== 0) return VERDICT.probe;
     if ((state & STATE.cooling) !== 0) return VERDICT.cooling;
-    if (!staysUnderFactor(this.#hash2, words[row + CANDIDATE.idHash]!, state & STATE.factorMask))
-      return VERDICT.penalised;
-    return VERDICT.take;
+    const factor = state & STATE.factorMask;
+    if (factor === STATE.factorMask) return VERDICT.take;
+    return staysUnderFactor(this.#hash2, words[row + CANDIDATE.idHash]!, factor) ? VERDICT.take : VERDICT.penalised;
+  }
+
+  /** The candidate that is the engine of a state slot. @param least the weight that it must have */
+  #candidateOf(slot: number, least: number): number {
+    const words = this.#words;
+    for (let candidate = 0; candidate < this.#candidates; candidate++) {
+      if (words[this.#row(candidate) + CANDIDATE.slot] === slot && this.#weightOf(candidate) >= least) return candidate;
+    }
+    return NONE;
   }
 
   #slotOf(candidate: number): number {
     return this.#words[this.#row(candidate) + CANDIDATE.slot]!;
+  }
+
+  #weightOf(candidate: number): number {
+    return this.#numbers[this.#numberAt + candidate * CANDIDATE_NUMBERS + NUMBER.weight]!;
+  }
+
+  #drawOf(candidate: number): number {
+    return rendezvousDraw(this.#hash2, this.#words[this.#row(candidate) + CANDIDATE.idHash]!);
   }
 
   #row(candidate: number): number {
@@ -224,8 +284,12 @@ export class Picker {
 
 const NONE = -1;
 const EMPTY = new Uint32Array(0);
+const NO_KEY = KEY_SOURCES.indexOf("none");
 
+/** What speaks against a candidate, the least first. */
 const VERDICT = { take: 0, over: 1, penalised: 2, cooling: 3, probe: 4, out: 5, never: 6 } as const;
+/** Those with which it may still be the taker. */
+const VERDICTS: number = VERDICT.out;
 
 const place = (reason: Reason): number => REASONS.indexOf(reason);
 
@@ -233,6 +297,7 @@ const place = (reason: Reason): number => REASONS.indexOf(reason);
 const REASON = {
   home: place("home"),
   second: place("second"),
+  followed: place("followed"),
   bounded: place("bounded"),
   penalised: place("penalised"),
   ejected: place("ejected"),
@@ -253,13 +318,3 @@ const REASON_BY_VERDICT: Uint8Array = Uint8Array.of(
   REASON.ejected,
   REASON.second,
 );
-
-function mostCandidates(words: Uint32Array): number {
-  let most = 0;
-  const classAt = words[HEADER.classAt]!;
-  for (let i = 0; i < words[HEADER.classes]!; i++) {
-    const cell = words[classAt + i * CLASS_WORDS + CLASS.cell]!;
-    if (cell !== 0) most = Math.max(most, words[cell + CELL.engines]! + words[cell + CELL.reserves]!);
-  }
-  return most;
-}

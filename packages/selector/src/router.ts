@@ -174,28 +174,3 @@ export type KeySource = (typeof KEY_SOURCES)[number];
 
 /** What a body uses, as bits. */
 export const NEED = { tools: 1, vision: 2, audio: 4, jsonSchema: 8 } as const;
-
-/**
- * An engine's state as one word, written by the process's guard, read by every router through atomics. The low 16 bits
- * are the factor that its share is multiplied by, in 1/65535ths: penalty × ready replicas ÷ those planned with.
- */
-export const STATE = {
-  factorMask: 0xffff,
-  /** Takes nothing: refused connections, zero ready replicas, taken out. */
-  out: 1 << 16,
-  /** Takes nothing new; not a fault. */
-  draining: 1 << 17,
-  /** Told us to wait (Retry-After): last choice. */
-  cooling: 1 << 18,
-  /** Out by probes alone: still a candidate when nothing else is left (`fail-open`). */
-  outByProbe: 1 << 19,
-} as const;
-export const STATE_HEALTHY: number = STATE.factorMask;
-
-/** Memory that a process's routers read: one state word per engine slot, one row of counts per cell. */
-export interface SharedState {
-  /** Indexed by engine slot. Over a SharedArrayBuffer. */
-  readonly engines: Uint32Array;
-  /** Streams in flight: `cellRow * engines.length + engineSlot`. Over a SharedArrayBuffer. */
-  readonly inFlight: Uint32Array;
-}

@@ -1,7 +1,8 @@
 import { describe, expect, it } from "vitest";
 import { describeRouters } from "./driver.fixture.ts";
-import { NEED, OUT, STATE, STATE_HEALTHY } from "./router.ts";
+import { NEED, OUT } from "./router.ts";
 import { ruledOut } from "./ruled-out.ts";
+import { STATE, STATE_HEALTHY } from "./shared-state.ts";
 import { makeSnapshot } from "./snapshot.fixture.ts";
 
 const snapshot = makeSnapshot([

@@ -6,7 +6,7 @@ import {
   type SnapshotEngine,
 } from "@guidevane/core";
 import { USE_OF } from "./facts.ts";
-import { STATE } from "./router.ts";
+import { STATE } from "./shared-state.ts";
 
 /** What a request asked of engines, and which it has been to. */
 export interface RequestNeeds {

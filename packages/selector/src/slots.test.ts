@@ -1,6 +1,6 @@
 import { GuidevaneError } from "@guidevane/core";
 import { describe, expect, it } from "vitest";
-import { STATE, STATE_HEALTHY } from "./router.ts";
+import { countStreams, STATE, STATE_HEALTHY, setEngine, streamsAt, streamsOfCell } from "./shared-state.ts";
 import { SlotRegistry } from "./slots.ts";
 
 describe("SlotRegistry", () => {
@@ -17,12 +17,12 @@ describe("SlotRegistry", () => {
     const slot = registry.holdEngine("a");
     const row = registry.holdCell("cell");
     expect(registry.state.engines[slot]).toBe(STATE_HEALTHY);
-    registry.state.engines[slot] = STATE.out;
-    registry.state.inFlight[row + slot] = 7;
+    setEngine(registry.state, slot, STATE.out);
+    countStreams(registry.state, 0, row, slot, 7);
     registry.releaseEngine(slot);
     expect(registry.holdEngine("b")).toBe(slot);
     expect(registry.state.engines[slot]).toBe(STATE_HEALTHY);
-    expect(registry.state.inFlight[row + slot]).toBe(0);
+    expect([streamsAt(registry.state, row, slot), streamsOfCell(registry.state, row)]).toEqual([0, 0]);
   });
 
   it("does not give away a slot while one of those who took it holds it", () => {
@@ -66,13 +66,14 @@ describe("SlotRegistry", () => {
     registry.releaseCell(row);
     registry.releaseCell(row);
     expect(registry.holdCell("two")).toBe(row);
-    expect(Array.from(registry.state.inFlight)).toEqual([0, 0, 0]);
+    expect(Array.from(registry.state.inFlight)).toEqual([0, 0, 0, 0]);
   });
 
   it("keeps its memory where other threads can read it", () => {
-    const { state } = new SlotRegistry({ engines: 3, cells: 2 });
-    expect(state.engines.buffer).toBeInstanceOf(SharedArrayBuffer);
-    expect(state.inFlight.buffer).toBeInstanceOf(SharedArrayBuffer);
-    expect([state.engines.length, state.inFlight.length]).toEqual([3, 6]);
+    const { state } = new SlotRegistry({ engines: 3, cells: 2, threads: 4, moves: 100 });
+    const { engines, version, inFlight, moves } = state;
+    for (const each of [engines, version, inFlight, moves]) expect(each.buffer).toBeInstanceOf(SharedArrayBuffer);
+    expect([engines.length, inFlight.length, moves.length]).toEqual([3, 4 * 2 * 4, 2 * 128]);
+    expect(() => new SlotRegistry({ engines: 65_535 })).toThrow(/at most 65534/);
   });
 });

@@ -1,17 +1,31 @@
 import { GuidevaneError } from "@guidevane/core";
-import { type SharedState, STATE_HEALTHY } from "./router.ts";
+import {
+  clearCell,
+  clearEngine,
+  createSharedState,
+  ENGINES_MAX,
+  type SharedState,
+  STATE_HEALTHY,
+  setEngine,
+  streamsOfEngine,
+} from "./shared-state.ts";
 
-/** How many engines and cells a process can hold at once: of the snapshot in use, and of those that streams still run on. */
+/** How much a process can hold at once: of the snapshot in use, and of those that streams still run on. */
 export interface SlotLimits {
-  /** Default 4,096. */
+  /** Default 4,096; at most 65,534. */
   readonly engines?: number;
-  /** Default 256. Each costs 4 bytes per engine slot of shared memory, touched only when used. */
+  /** Default 256. Each costs 4 bytes per engine slot and thread of shared memory, touched only when used. */
   readonly cells?: number;
+  /** Threads that route. Default 1. */
+  readonly threads?: number;
+  /** Moved conversations to remember, 8 bytes each: rounded up to a power of two. Default 1,048,576. */
+  readonly moves?: number;
 }
 
 /**
  * Gives each engine id a state slot and each cell an in-flight row, and the memory that they index. A slot is given to
- * another engine only once no table holds it; a stream keeps the table that it was routed by. One per process.
+ * another engine only once no table holds it; a stream keeps the table that it was routed by. One per process, on its main
+ * thread; its `state` goes to every thread.
  */
 export class SlotRegistry {
   /** Handed to every router of the process. New slots start healthy, with no streams. */
@@ -19,14 +33,13 @@ export class SlotRegistry {
   readonly #engines: Holds;
   readonly #cells: Holds;
 
-  constructor({ engines = 4096, cells = 256 }: SlotLimits = {}) {
+  constructor({ engines = 4096, cells = 256, threads = 1, moves = 1_048_576 }: SlotLimits = {}) {
+    if (!(engines <= ENGINES_MAX))
+      throw new RangeError(`a process has at most ${ENGINES_MAX} engine slots, not ${engines}`);
     this.#engines = new Holds("engine", engines);
     this.#cells = new Holds("cell", cells);
-    const words = Uint32Array.BYTES_PER_ELEMENT;
-    this.state = {
-      engines: new Uint32Array(new SharedArrayBuffer(engines * words)),
-      inFlight: new Uint32Array(new SharedArrayBuffer(engines * cells * words)),
-    };
+    const entries = 2 ** Math.ceil(Math.log2(Math.max(moves, 8)));
+    this.state = createSharedState({ engines, cells, threads, moves: entries });
   }
 
   /**
@@ -37,9 +50,8 @@ export class SlotRegistry {
   holdEngine(id: string): number {
     const { slot, fresh } = this.#engines.hold(id);
     if (fresh) {
-      Atomics.store(this.state.engines, slot, STATE_HEALTHY);
-      const stride = this.state.engines.length;
-      for (let at = slot; at < this.state.inFlight.length; at += stride) Atomics.store(this.state.inFlight, at, 0);
+      setEngine(this.state, slot, STATE_HEALTHY);
+      clearEngine(this.state, slot);
     }
     return slot;
   }
@@ -55,10 +67,7 @@ export class SlotRegistry {
    */
   holdCell(key: string): number {
     const { slot, fresh } = this.#cells.hold(key);
-    if (fresh) {
-      const stride = this.state.engines.length;
-      for (let at = slot * stride; at < (slot + 1) * stride; at++) Atomics.store(this.state.inFlight, at, 0);
-    }
+    if (fresh) clearCell(this.state, slot);
     return slot;
   }
 
@@ -69,11 +78,7 @@ export class SlotRegistry {
   /** Requests in flight at an engine, of all cells. */
   inFlightAt(id: string): number {
     const slot = this.slotOf(id);
-    if (slot === null) return 0;
-    const { engines, inFlight } = this.state;
-    let sum = 0;
-    for (let at = slot; at < inFlight.length; at += engines.length) sum += Atomics.load(inFlight, at);
-    return sum;
+    return slot === null ? 0 : streamsOfEngine(this.state, slot);
   }
 
   /** The engine that has this slot, held or not yet given away; null for a slot never used. */

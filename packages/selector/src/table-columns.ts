@@ -1,5 +1,5 @@
 /**
- * A routing table as four typed arrays, which native code copies once at load. Places in `words` are absolute unless said
+ * A routing table as four typed arrays over shared memory, which native code copies once at load. Places in `words` are absolute unless said
  * otherwise. `native/crates/core/src/table.rs` has the same numbers.
  *
  *     words    header (`HEADER`), then rows: cells, candidates, classes, models, names, in any order
@@ -25,8 +25,9 @@ export const HEADER = {
   names: 4,
   /** Place of the first name row; they follow each other. */
   nameAt: 5,
+  cells: 6,
 } as const;
-export const HEADER_WORDS = 6;
+export const HEADER_WORDS = 7;
 
 export const MODEL = {
   /** Place and count of the indices of its classes, in file order. */
@@ -70,8 +71,10 @@ export const CELL = {
   numberAt: 5,
   engines: 6,
   reserves: 7,
+  /** Which of the table's cells it is: for what a router keeps about each. */
+  place: 8,
 } as const;
-export const CELL_WORDS = 8;
+export const CELL_WORDS = 9;
 
 export const CANDIDATE = {
   /** State slot. */
@@ -155,6 +158,7 @@ export class ColumnWriter {
       numberAt,
       candidates.length,
       reserves.length,
+      this.#words[HEADER.cells]!++,
     );
     return at;
   }
@@ -187,17 +191,17 @@ export class ColumnWriter {
   }
 
   finish(): Columns {
-    const ring = new Uint16Array(this.#ringLength);
+    const ring = new Uint16Array(new SharedArrayBuffer(this.#ringLength * Uint16Array.BYTES_PER_ELEMENT));
     let at = 0;
     for (const owners of this.#rings) {
       ring.set(owners, at);
       at += owners.length;
     }
     return {
-      words: Uint32Array.from(this.#words),
-      numbers: Float64Array.from(this.#numbers),
+      words: shared(Uint32Array, this.#words),
+      numbers: shared(Float64Array, this.#numbers),
       ring,
-      names: Uint8Array.from(this.#names),
+      names: shared(Uint8Array, this.#names),
     };
   }
 
@@ -206,4 +210,14 @@ export class ColumnWriter {
     this.#words.push(...values);
     return at;
   }
+}
+
+/** Where other threads can read it without a copy. */
+function shared<T extends Uint32Array | Float64Array | Uint8Array>(
+  kind: { new (buffer: SharedArrayBuffer): T; readonly BYTES_PER_ELEMENT: number },
+  values: readonly number[],
+): T {
+  const array = new kind(new SharedArrayBuffer(values.length * kind.BYTES_PER_ELEMENT));
+  array.set(values);
+  return array;
 }

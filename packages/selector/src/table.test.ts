@@ -1,7 +1,7 @@
 import { expect, it } from "vitest";
 import { SlotRegistry } from "./slots.ts";
 import { makeSnapshot } from "./snapshot.fixture.ts";
-import { compileTable } from "./table.ts";
+import { classWord, compileTable, residencyWord } from "./table.ts";
 import { CELL, CLASS, CLASS_WORDS, HEADER, NO_CELL } from "./table-columns.ts";
 
 const snapshot = makeSnapshot(
@@ -24,22 +24,22 @@ function small(): SlotRegistry {
 }
 
 it("lists models and classes in the snapshot's order, and tells a header's words", () => {
-  const table = compileTable(snapshot, small());
+  const { table } = compileTable(snapshot, small());
   expect(table.classes).toEqual(["empty", "chat", "other"]);
   expect(table.models).toEqual(["m-empty", "m-chat", "m-other"]);
   expect(table.residencies).toEqual(["eu"]);
-  expect([table.classWord("chat"), table.classWord("gone")]).toEqual([2, 0]);
-  expect([table.residencyWord("eu"), table.residencyWord("mars")]).toEqual([1, 2]);
+  expect([classWord(table, "chat"), classWord(table, "gone")]).toEqual([2, 0]);
+  expect([residencyWord(table, "eu"), residencyWord(table, "mars")]).toEqual([1, 2]);
   expect(table.inFlightRows).toEqual([-1, 0, 1]);
 });
 
 it("knows a model that an engine serves and no class names", () => {
   const made = makeSnapshot([{ class: "chat", engines: [{ id: "a", weight: 1, definition: { models: ["extra"] } }] }]);
-  expect(compileTable(made, small()).models).toEqual(["m-chat", "extra"]);
+  expect(compileTable(made, small()).table.models).toEqual(["m-chat", "extra"]);
 });
 
 it("puts a cell's ring, engines and reserves where its row says", () => {
-  const { words, numbers, ring } = compileTable(snapshot, small()).columns;
+  const { words, numbers, ring } = compileTable(snapshot, small()).table.columns;
   const classRow = (index: number) => words[HEADER.classAt]! + index * CLASS_WORDS;
   expect(words[classRow(0) + CLASS.cell]).toBe(NO_CELL);
   const cell = words[classRow(1) + CLASS.cell]!;
@@ -55,7 +55,7 @@ it("puts a cell's ring, engines and reserves where its row says", () => {
 it("holds its slots until released, once", () => {
   const registry = small();
   const [first, second] = [compileTable(snapshot, registry), compileTable(snapshot, registry)];
-  const slot = first.engineSlots.get("a")!;
+  const slot = first.table.engineSlots.get("a")!;
   first.release();
   first.release();
   expect(registry.slotOf("a")).toBe(slot);

@@ -2,10 +2,13 @@ import { type ClusterSnapshot, decodeRing, type SnapshotCell, type SnapshotEngin
 import { NEEDS_ALL, USE_OF } from "./facts.ts";
 import { countSlots } from "./ring.ts";
 import type { SlotRegistry } from "./slots.ts";
-import { type Columns, ColumnWriter, NO_CELL, NO_LIMIT } from "./table-columns.ts";
+import { type CandidateRow, type Columns, ColumnWriter, NO_CELL, NO_LIMIT } from "./table-columns.ts";
 import { xxh32 } from "./xxh32.ts";
 
-/** A snapshot made ready for routing: immutable, its numbers in columns that native code reads as they are. */
+/**
+ * A snapshot made ready for routing: immutable plain data, its numbers in columns that native code reads as they are. It
+ * can be made on one thread and sent to others, which then share the columns.
+ */
 export interface RoutingTable {
   readonly version: number;
   readonly epoch: number;
@@ -18,30 +21,75 @@ export interface RoutingTable {
   /** Per class: the cell's in-flight row; -1 for a class without a cell. */
   readonly inFlightRows: readonly number[];
   readonly columns: Columns;
-  /** What `HEAD.residency` says for a header's value. */
-  residencyWord(name: string): number;
-  /** What `HEAD.classNamed` says for a header's value; 0 for a class that the snapshot doesn't have. */
-  classWord(name: string): number;
-  /** Lets go of the slots. Once, when no request routes by this table any more. */
+}
+
+/** A table whose slots are held for it. */
+export interface HeldTable {
+  readonly table: RoutingTable;
+  /** Lets go of the slots. Once, when no request routes by the table any more. */
   release(): void;
 }
 
+/** The slots of a snapshot's engines, by id, and the rows of its cells, by `cellKey`. */
+export interface TableSlots {
+  readonly engines: ReadonlyMap<string, number>;
+  readonly cells: ReadonlyMap<string, number>;
+}
+
+/** What `HEAD.residency` says for a header's value. */
+export function residencyWord({ residencies }: RoutingTable, name: string): number {
+  const index = residencies.indexOf(name);
+  return 1 + (index < 0 ? residencies.length : index);
+}
+
+/** What `HEAD.classNamed` says for a header's value; 0 for a class that the snapshot doesn't have. */
+export function classWord({ classes }: RoutingTable, name: string): number {
+  return 1 + classes.indexOf(name);
+}
+
 /**
- * Compiles a checked snapshot. Off the request threads: it takes about a millisecond per hundred cells.
+ * Compiles a checked snapshot, all on this thread: it takes some milliseconds per hundred cells. Where requests are routed
+ * on it too, hold the slots here (`holdSlots`) and have another thread do the rest (`translate`).
  *
  * @throws GuidevaneError `bad_snapshot` when the process has no slot left for an engine or a cell
  */
-export function compileTable(snapshot: ClusterSnapshot, registry: SlotRegistry): RoutingTable {
+export function compileTable(snapshot: ClusterSnapshot, registry: SlotRegistry): HeldTable {
+  const { slots, release } = holdSlots(namesOf(snapshot), registry);
+  return { table: translate(snapshot, slots), release };
+}
+
+/** Names of a snapshot that need slots. */
+export interface SnapshotNames {
+  readonly engines: readonly string[];
+  readonly cells: readonly string[];
+}
+
+export function namesOf({ engines, cells, cluster }: ClusterSnapshot): SnapshotNames {
+  const own = cells.filter((cell) => cell.cluster === cluster).map(cellKey);
+  return { engines: Object.keys(engines), cells: unique(own) };
+}
+
+/**
+ * Holds the slots and rows that a table needs, until `release`.
+ *
+ * @throws GuidevaneError `bad_snapshot` when the process has no slot left for an engine or a cell
+ */
+export function holdSlots(names: SnapshotNames, registry: SlotRegistry): { slots: TableSlots; release(): void } {
   const held = new Holdings(registry);
   try {
-    return compile(snapshot, held);
+    const slots = {
+      engines: new Map(names.engines.map((id) => [id, held.engine(id)] as const)),
+      cells: new Map(names.cells.map((key) => [key, held.cell(key)] as const)),
+    };
+    return { slots, release: () => held.release() };
   } catch (error) {
     held.release();
     throw error;
   }
 }
 
-function compile(snapshot: ClusterSnapshot, held: Holdings): RoutingTable {
+/** A snapshot as a table, on any thread: everything but the slots. */
+export function translate(snapshot: ClusterSnapshot, slots: TableSlots): RoutingTable {
   const classEntries = Object.entries(snapshot.classes);
   const engineEntries = Object.entries(snapshot.engines);
   const classes = classEntries.map(([name]) => name);
@@ -53,16 +101,16 @@ function compile(snapshot: ClusterSnapshot, held: Holdings): RoutingTable {
     ...classEntries.flatMap(([, { needs }]) => needs.residency),
     ...engineEntries.flatMap(([, { residency }]) => (residency === null ? [] : [residency])),
   ]);
-  const engineSlots = new Map(engineEntries.map(([id]) => [id, held.engine(id)]));
+  const facts = new Map(engineEntries.map(([id, engine]) => [id, factsOf(id, engine, slots, residencies)]));
   const inFlightRows: number[] = classes.map(() => -1);
 
   const writer = new ColumnWriter();
   const cellAt = new Map<string, number>();
   for (const [index, cell] of snapshot.cells.entries()) {
     if (cell.cluster !== snapshot.cluster || cellAt.has(cell.class)) continue;
-    const row = held.cell(`${cell.cluster}\n${cell.class}`);
+    const row = slots.cells.get(cellKey(cell))!;
     inFlightRows[classes.indexOf(cell.class)] = row;
-    cellAt.set(cell.class, writeCell(writer, cell, index, row, snapshot.engines, engineSlots, residencies));
+    cellAt.set(cell.class, writeCell(writer, cell, index, row, facts));
   }
   writer.classes(
     classEntries.map(([name, { model, needs }]) => ({
@@ -86,12 +134,9 @@ function compile(snapshot: ClusterSnapshot, held: Holdings): RoutingTable {
     models,
     classes,
     residencies,
-    engineSlots,
+    engineSlots: slots.engines,
     inFlightRows,
     columns: writer.finish(),
-    residencyWord: (name) => 1 + (residencies.includes(name) ? residencies.indexOf(name) : residencies.length),
-    classWord: (name) => 1 + classes.indexOf(name),
-    release: () => held.release(),
   };
 }
 
@@ -100,32 +145,36 @@ function asInJson(name: string): Uint8Array {
   return new TextEncoder().encode(JSON.stringify(name).slice(1, -1));
 }
 
+function cellKey(cell: Pick<SnapshotCell, "cluster" | "class">): string {
+  return `${cell.cluster}\n${cell.class}`;
+}
+
+/** What is the same of an engine in every cell. */
+type EngineRow = Omit<CandidateRow, "weight" | "part">;
+
+function factsOf(id: string, engine: SnapshotEngine, slots: TableSlots, residencies: readonly string[]): EngineRow {
+  return {
+    slot: slots.engines.get(id)!,
+    idHash: idHash(id),
+    lacks: lacks(engine),
+    maxContextTokens: engine.maxContextTokens === null ? NO_LIMIT : Math.floor(engine.maxContextTokens),
+    residency: engine.residency === null ? 0 : 1 + residencies.indexOf(engine.residency),
+  };
+}
+
 function writeCell(
   writer: ColumnWriter,
   cell: SnapshotCell,
   index: number,
   inFlightRow: number,
-  engines: Readonly<Record<string, SnapshotEngine>>,
-  engineSlots: ReadonlyMap<string, number>,
-  residencies: readonly string[],
+  facts: ReadonlyMap<string, EngineRow>,
 ): number {
   const owners = decodeRing(cell);
   // Shares are what the ring gives; without one, what was asked.
   const weights = owners.length > 0 ? Array.from(countSlots(owners, cell.engines.length)) : cell.weights;
   const parts = weights.map((weight, i) => weight * cell.expectedMs[i]!);
   const timed = parts.some((part) => part > 0);
-  const candidate = (id: string, weight: number, part: number) => {
-    const engine = engines[id]!;
-    return {
-      slot: engineSlots.get(id)!,
-      idHash: idHash(id),
-      lacks: lacks(engine),
-      maxContextTokens: engine.maxContextTokens === null ? NO_LIMIT : Math.floor(engine.maxContextTokens),
-      residency: engine.residency === null ? 0 : 1 + residencies.indexOf(engine.residency),
-      weight,
-      part,
-    };
-  };
+  const candidate = (id: string, weight: number, part: number) => ({ ...facts.get(id)!, weight, part });
   return writer.cell({
     index,
     inFlightRow,

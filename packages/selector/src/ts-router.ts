@@ -14,9 +14,9 @@ import {
   ROUTE_STATUS,
   type Router,
   type RouteStatus,
-  type SharedState,
 } from "./router.ts";
 import { scan } from "./scan.ts";
+import type { SharedState } from "./shared-state.ts";
 import type { RoutingTable } from "./table.ts";
 import { canonicalBody } from "./unusual.ts";
 import { writeUnusualSpans } from "./unusual-spans.ts";

@@ -6,7 +6,7 @@
 //! * `env`, `info` and values are those that Node passed to this call or returned from it; none is kept beyond it.
 //! * A slice over a JavaScript array lives only within the call that asked for it. No JavaScript runs in between, so the
 //!   array can't be detached, and memory shared with other threads is refused.
-//! * Shared words are read through atomics only. They stay alive because a reference holds their typed array, and stay
+//! * Shared words are read and written through atomics only. They stay alive because a reference holds their typed array, and stay
 //!   where they are because a SharedArrayBuffer can be neither detached nor shrunk.
 //! * A function's state is freed by the finalizer of that function, after which nothing can call it.
 
@@ -34,16 +34,14 @@ pub struct SharedWords {
 }
 
 impl SharedWords {
-    pub fn len(&self) -> usize {
-        self.length
+    pub fn get(&self, index: usize) -> Option<u32> {
+        self.words().get(index).map(|word| word.load(Ordering::Relaxed))
     }
 
-    pub fn get(&self, index: usize) -> Option<u32> {
-        if index >= self.length {
-            return None;
-        }
-        // SAFETY: within the array, which `reference` keeps alive; aligned and non-null as checked when it was taken.
-        Some(unsafe { &*self.data.add(index) }.load(Ordering::Relaxed))
+    fn words(&self) -> &[AtomicU32] {
+        // SAFETY: the whole array, which `reference` keeps alive for as long as `self`; aligned and non-null as checked when
+        // it was taken. Other threads change the words by atomics alone, and so does who has this slice.
+        unsafe { std::slice::from_raw_parts(self.data, self.length) }
     }
 }
 
@@ -92,26 +90,28 @@ pub struct RouteFunction {
     scratch: RefCell<Scratch>,
 }
 
-struct SharedColumns {
-    engines: SharedWords,
-    in_flight: SharedWords,
+/// The process's shared state as this thread holds it.
+pub struct SharedColumns {
+    pub engines: SharedWords,
+    pub version: SharedWords,
+    pub in_flight: SharedWords,
+    pub moves: SharedWords,
+    pub cells: usize,
 }
 
-impl SharedState for SharedColumns {
-    fn engine(&self, slot: usize) -> u32 {
-        self.engines.get(slot).unwrap_or(0)
-    }
-
-    fn in_flight(&self, row: usize, slot: usize) -> u32 {
-        let index = row.checked_mul(self.engines.length).and_then(|start| start.checked_add(slot));
-        index.and_then(|index| self.in_flight.get(index)).unwrap_or(0)
+impl SharedColumns {
+    pub fn state(&self) -> Result<SharedState<'_>> {
+        let [engines, version] = [&self.engines, &self.version].map(SharedWords::words);
+        let [in_flight, moves] = [&self.in_flight, &self.moves].map(SharedWords::words);
+        SharedState::new(engines, version, in_flight, moves, self.cells)
+            .map_err(|bad| Error::new(Status::InvalidArg, bad))
     }
 }
 
 impl RouteFunction {
-    pub fn new(held: Arc<HeldTable>, engines: SharedWords, in_flight: SharedWords) -> Self {
+    pub fn new(held: Arc<HeldTable>, shared: SharedColumns) -> Self {
         let scratch = RefCell::new(Scratch::for_table(&held.table));
-        Self { held, shared: SharedColumns { engines, in_flight }, scratch }
+        Self { held, shared, scratch }
     }
 
     /// What the garbage collector should think a function costs: the table, though threads share it, since one of them
@@ -216,8 +216,8 @@ unsafe fn decide(env: sys::napi_env, info: sys::napi_callback_info) -> std::resu
 
         let mut scratch = function.scratch.try_borrow_mut().map_err(|_| "route was called from within itself")?;
         let mut words = [0; out::WORDS];
-        let status =
-            route(&function.held.table, &function.shared, &mut scratch, &head_words, head_bytes, body, &mut words);
+        let shared = function.shared.state().map_err(|bad| bad.reason.clone())?;
+        let status = route(&function.held.table, shared, &mut scratch, &head_words, head_bytes, body, &mut words);
         ptr::copy_nonoverlapping(words.as_ptr(), found.data.cast::<u32>(), out::WORDS);
         Ok(status as u32)
     }

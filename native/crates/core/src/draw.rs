@@ -8,13 +8,27 @@ use crate::xxh32::xxh32_of_word;
 /// Salt of the draw that is held against an engine's factor; combined with the engine's own by exclusive or.
 const FACTOR_SALT: u32 = 0x5BD1_E995;
 
+/// A key's draw at an engine.
+pub fn rendezvous_draw(hash2: u32, id_hash: u32) -> u32 {
+    xxh32_of_word(hash2, id_hash)
+}
+
 /// Weighted rendezvous: the candidate with the least score takes the key. −ln(u)/w is the first arrival of a Poisson
 /// process of rate w, so the least of several is at a candidate with probability w ÷ Σ w. `weight` is above 0.
-pub fn rendezvous_score(hash2: u32, id_hash: u32, weight: f64) -> f64 {
+pub fn rendezvous_score(draw: u32, weight: f64) -> f64 {
     // The half keeps u off 0 and 1.
-    let u = (f64::from(xxh32_of_word(hash2, id_hash)) + 0.5) / 4_294_967_296.0;
+    let u = (f64::from(draw) + 0.5) / 4_294_967_296.0;
     -ln(u) / weight
 }
+
+/// Whether a score is above `least` beyond doubt, without the logarithm: −ln(u) ≥ 1 − u. Of many candidates all but a few
+/// are told so.
+pub fn surely_scores_above(draw: u32, weight: f64, least: f64) -> bool {
+    4_294_967_295.5 - f64::from(draw) > least * weight * UNITS
+}
+
+/// 2³², and a billionth more for the rounding of both sides.
+const UNITS: f64 = 4_294_967_300.0;
 
 /// Whether a key stays at an engine whose share is cut to `factor` 65535ths: all keys at 65535, none at 0.
 pub fn stays_under_factor(hash2: u32, id_hash: u32, factor: u32) -> bool {
@@ -36,7 +50,8 @@ mod tests {
         let mut wins = [0_u32; 3];
         let draws = 200_000;
         for key in 0..draws {
-            let scores = candidates.map(|(id, weight)| rendezvous_score(xxh32_of_word(key, 9), id, weight));
+            let scores =
+                candidates.map(|(id, weight)| rendezvous_score(rendezvous_draw(xxh32_of_word(key, 9), id), weight));
             let least = (0..3).min_by(|&a, &b| scores[a].total_cmp(&scores[b])).unwrap();
             wins[least] += 1;
         }

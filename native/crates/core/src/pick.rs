@@ -1,16 +1,23 @@
-//! Chooses among a cell's candidates. Home, the owner of the key's slot, takes the request unless it may not or should
-//! not; then the other engines of the ring in weighted rendezvous order, then the reserves in theirs. The first candidate
-//! that is fine takes it. If none is, the least wrong does: over its bound before penalised before cooling before out by
-//! probes alone. An engine that is out, draining, tried, or unable to serve the body never does.
+//! Chooses among a cell's candidates. The engine that a request is known to belong to comes first: the one that holds the
+//! response it goes on from, or the one that its conversation was moved to. Then home, the owner of the key's slot; then
+//! the other engines of the ring in weighted rendezvous order, then the reserves in theirs. The first candidate that is
+//! fine takes it. If none is, the least wrong does: over its bound before penalised before cooling before out by probes
+//! alone. An engine that is out, draining, tried, or unable to serve the body never does.
+//!
+//! With placement on, a conversation's first request goes to home or to the next candidate that is fine, whichever has
+//! fewer streams for its part. What that choice or the bound moves is remembered; what is moved because an engine is out,
+//! draining, cooling or penalised is not, and comes home.
 //!
 //! The twin of `packages/selector/src/pick.ts`: the same arithmetic in the same order.
 
 use std::ops::Range;
 
-use crate::draw::{rendezvous_score, stays_under_factor};
+use crate::bound::{Bound, LiveParts};
+use crate::draw::{rendezvous_draw, rendezvous_score, stays_under_factor, surely_scores_above};
+use crate::moves;
 use crate::seam::{Reason, Status, TRIED_MAX, head, state};
 use crate::state::SharedState;
-use crate::table::{Candidate, Cell};
+use crate::table::Cell;
 
 /// What one request asks of its engine.
 #[derive(Clone, Copy, Debug)]
@@ -19,8 +26,10 @@ pub struct Request<'a> {
     /// Bits of needs that the body uses.
     pub needs: u32,
     pub context_tokens: u32,
+    pub has_key: bool,
     pub hash: u32,
     pub hash2: u32,
+    pub is_first: bool,
 }
 
 /// Indices into the cell's candidates.
@@ -33,19 +42,14 @@ pub struct Pick {
     pub taker: Option<(usize, Reason)>,
 }
 
-/// `scores` has room for each candidate; what it holds before does not matter.
-pub fn pick(
-    cell: &Cell,
-    shared: &impl SharedState,
-    request: &Request,
-    scores: &mut [(f64, Verdict)],
-) -> (Pick, Status) {
-    Picker { cell, shared, request, bound: None, least_wrong: [None; 4], any_eligible: false }.run(scores)
+pub fn pick(cell: &Cell, shared: SharedState, live: &mut LiveParts, request: &Request) -> (Pick, Status) {
+    let bound = Bound::new(cell, shared, live);
+    Picker { cell, shared, request, bound, least_wrong: [None; 4], any_eligible: false }.run()
 }
 
 /// What speaks against a candidate, the least first.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, PartialOrd, Ord)]
-pub enum Verdict {
+enum Verdict {
     Take,
     Over,
     Penalised,
@@ -55,64 +59,125 @@ pub enum Verdict {
     Never,
 }
 
-/// So many streams are never too many.
-const FREE_STREAMS: u32 = 4;
-const BOUND: f64 = 2.0;
+impl Verdict {
+    /// Its place in `least_wrong`.
+    fn kind(self) -> Option<usize> {
+        match self {
+            Self::Over => Some(0),
+            Self::Penalised => Some(1),
+            Self::Cooling => Some(2),
+            Self::Probe => Some(3),
+            Self::Take | Self::Out | Self::Never => None,
+        }
+    }
+}
+
 const NO_LIMIT: u32 = u32::MAX;
 
-struct Picker<'a, S> {
+struct Picker<'a> {
     cell: &'a Cell,
-    shared: &'a S,
+    shared: SharedState<'a>,
     request: &'a Request<'a>,
-    bound: Option<Bound>,
+    bound: Bound<'a>,
     /// The first candidate seen that is over, penalised, cooling, out by probes.
     least_wrong: [Option<usize>; 4],
     any_eligible: bool,
 }
 
-#[derive(Clone, Copy)]
-struct Bound {
-    cell_streams: f64,
-    live_parts: f64,
-    reserves_only: bool,
-}
-
-impl<S: SharedState> Picker<'_, S> {
-    fn run(mut self, scores: &mut [(f64, Verdict)]) -> (Pick, Status) {
+impl Picker<'_> {
+    fn run(mut self) -> (Pick, Status) {
         let Cell { ring, candidates, engines, .. } = self.cell;
+        let Request { head_words, has_key, hash, hash2, is_first, .. } = *self.request;
         let mut found = Pick::default();
-        let mut home_verdict = Verdict::Never;
-        let mut taker = None;
         if ring.is_empty() {
             found.home = self.least_score();
         } else {
             // The top bits: the number of slots is a power of two.
-            let slot = (u64::from(self.request.hash) * ring.len() as u64) >> 32;
+            let slot = (u64::from(hash) * ring.len() as u64) >> 32;
             found.slot = Some(slot as u32);
             found.home = Some(usize::from(ring[slot as usize]));
         }
-        if let Some(home) = found.home {
-            let verdict = self.verdict(home);
-            home_verdict = self.visit(home, verdict);
-            taker = (home_verdict == Verdict::Take).then_some(home);
+
+        let mut known = None;
+        let mut verdict = Verdict::Never;
+        let mut moved = None;
+        if let Some(followed) = head_words[head::FOLLOWED].checked_sub(1) {
+            known = self.candidate_of(followed, 0.0);
+            verdict = known.map_or(Verdict::Never, |known| self.verdict(known));
+            // What it holds is nowhere else, whatever its share and its load.
+            if verdict == Verdict::Penalised {
+                verdict = Verdict::Take;
+            }
+            if verdict != Verdict::Take {
+                known = None;
+            }
+        } else if has_key {
+            let row = self.cell.in_flight_row as u32;
+            let (entry, slot) = moves::find(self.shared.moves(), hash, hash2, row, head_words[head::NOW_S]);
+            known = slot.and_then(|slot| self.candidate_of(slot, f64::MIN_POSITIVE));
+            known = known.filter(|&known| Some(known) != found.home);
+            if let Some(known) = known {
+                verdict = self.visit(known);
+            }
+            moved = Some(entry);
         }
-        taker = taker.or_else(|| self.walk(0..*engines, &mut found, scores));
-        taker = taker.or_else(|| self.walk(*engines..candidates.len(), &mut found, scores));
+        let is_first_choice = head_words[head::TRIED_COUNT] == 0;
+        let mut taker = known.filter(|_| verdict == Verdict::Take);
+        if let (Some(_), Some(entry)) = (taker, &moved) {
+            entry.touch();
+        }
+
+        let mut home_verdict = Verdict::Never;
+        let mut is_chosen = false;
+        if let (None, Some(home)) = (taker, found.home) {
+            home_verdict = self.visit(home);
+            if home_verdict == Verdict::Take {
+                taker = Some(home);
+                let places = head_words[head::PLACEMENT] == 1 && is_first && moved.is_some() && is_first_choice;
+                if places && verdict != Verdict::Over {
+                    let second = self.walk(0..*engines, &mut found);
+                    if let Some(second) = second.filter(|&second| self.bound.has_fewer(second, home)) {
+                        is_chosen = true;
+                        taker = Some(second);
+                    }
+                }
+            }
+        }
+        taker = taker.or_else(|| self.walk(0..*engines, &mut found));
+        taker = taker.or_else(|| self.walk(*engines..candidates.len(), &mut found));
+
+        let is_fine = taker.is_some();
         let [over, penalised, cooling, probe] = self.least_wrong;
-        let is_fail_open = taker.or(over).or(penalised).or(cooling).is_none();
         let Some(taker) = taker.or(over).or(penalised).or(cooling).or(probe) else {
             return (found, if self.any_eligible { Status::Exhausted } else { Status::NoEligibleEngine });
         };
-        let reason = if is_fail_open {
+
+        let is_bounded = verdict == Verdict::Over || home_verdict == Verdict::Over;
+        if let Some(entry) = moved
+            && is_fine
+            && is_first_choice
+            && Some(taker) != known
+            && (is_chosen || is_bounded)
+        {
+            if Some(taker) == found.home { entry.forget() } else { entry.remember(candidates[taker].slot) }
+        }
+
+        let reason = if !is_fine && Some(taker) == probe {
             Reason::FailOpen
-        } else if self.request.head_words[head::TRIED_COUNT] > 0 {
+        } else if !is_first_choice {
             Reason::Retry
+        } else if Some(taker) == known {
+            Reason::Followed
         } else if ring.is_empty() {
             Reason::Bootstrap
         } else if taker >= *engines {
             Reason::Reserve
         } else if Some(taker) == found.home {
             Reason::Home
+        } else if is_chosen {
+            Reason::Second
+        } else if verdict == Verdict::Over {
+            Reason::Bounded
         } else {
             instead_of(home_verdict)
         };
@@ -120,36 +185,51 @@ impl<S: SharedState> Picker<'_, S> {
         (found, Status::Ok)
     }
 
-    /// Visits candidates of `range`, but home, in rendezvous order, until one is fine.
-    fn walk(&mut self, range: Range<usize>, found: &mut Pick, scores: &mut [(f64, Verdict)]) -> Option<usize> {
-        for index in range.clone() {
-            scores[index] = (f64::INFINITY, Verdict::Never);
-            if Some(index) == found.home || !is_positive(self.cell.candidates[index].weight) {
-                continue;
+    /// Of candidates of `range`, but home, the one with the least score that is fine. In one pass: those that score above
+    /// the best found so far are neither it nor second, and need no more than a draw. Where none is fine, the first of
+    /// each kind is remembered.
+    fn walk(&mut self, range: Range<usize>, found: &mut Pick) -> Option<usize> {
+        let hash2 = self.request.hash2;
+        let cell = self.cell;
+        let mut best = (f64::INFINITY, None);
+        let mut wrong = [(f64::INFINITY, None); 4];
+        for start in range.clone().step_by(BLOCK) {
+            let block = start..range.end.min(start + BLOCK);
+            let mut draws = [0; BLOCK];
+            for (draw, &id_hash) in draws.iter_mut().zip(&cell.id_hashes[block.clone()]) {
+                *draw = rendezvous_draw(hash2, id_hash);
             }
-            // One that can't be chosen needs no score, only to be known as one that could have served.
-            let verdict = self.verdict(index);
-            if verdict < Verdict::Out {
-                scores[index] = (self.score(&self.cell.candidates[index]), verdict);
-            }
-        }
-        loop {
-            let mut next = None;
-            let mut least = f64::INFINITY;
-            for index in range.clone() {
-                if scores[index].0 < least {
-                    least = scores[index].0;
-                    next = Some(index);
+            for (index, draw) in block.zip(draws) {
+                let weight = cell.weights[index];
+                if surely_scores_above(draw, weight, best.0) || !is_positive(weight) || Some(index) == found.home {
+                    continue;
+                }
+                let mut verdict = self.verdict(index);
+                if verdict >= Verdict::Out {
+                    continue;
+                }
+                let score = rendezvous_score(draw, weight);
+                if score.partial_cmp(&best.0) != Some(std::cmp::Ordering::Less) {
+                    continue;
+                }
+                if verdict == Verdict::Take && self.bound.is_over(index) {
+                    verdict = Verdict::Over;
+                }
+                let place = verdict.kind().map_or(&mut best, |kind| &mut wrong[kind]);
+                if score < place.0 {
+                    *place = (score, Some(index));
                 }
             }
-            let next = next?;
-            let verdict = scores[next].1;
-            scores[next].0 = f64::INFINITY;
-            found.second = found.second.or(Some(next));
-            if self.visit(next, verdict) == Verdict::Take {
-                return Some(next);
-            }
         }
+        let mut second = best;
+        for (kind, first) in wrong.into_iter().zip(&mut self.least_wrong) {
+            if kind.0 < second.0 {
+                second = kind;
+            }
+            *first = first.or(kind.1);
+        }
+        found.second = found.second.or(second.1);
+        best.1
     }
 
     /// Of the ring's engines the one with the least score, whatever its state: home where there is no ring.
@@ -157,10 +237,11 @@ impl<S: SharedState> Picker<'_, S> {
         let mut home = None;
         let mut least = f64::INFINITY;
         for (index, candidate) in self.cell.candidates[..self.cell.engines].iter().enumerate() {
-            if !is_positive(candidate.weight) {
+            let draw = rendezvous_draw(self.request.hash2, candidate.id_hash);
+            if !is_positive(candidate.weight) || surely_scores_above(draw, candidate.weight, least) {
                 continue;
             }
-            let score = self.score(candidate);
+            let score = rendezvous_score(draw, candidate.weight);
             if score < least {
                 least = score;
                 home = Some(index);
@@ -169,21 +250,20 @@ impl<S: SharedState> Picker<'_, S> {
         home
     }
 
-    fn score(&self, candidate: &Candidate) -> f64 {
-        rendezvous_score(self.request.hash2, candidate.id_hash, candidate.weight)
+    /// The candidate that is the engine of a state slot. `least`: the weight that it must have.
+    fn candidate_of(&self, slot: u32, least: f64) -> Option<usize> {
+        self.cell.candidates.iter().position(|candidate| candidate.slot == slot && candidate.weight >= least)
     }
 
     /// The verdict with the bound; a candidate that is not fine is remembered, the first of its kind.
-    fn visit(&mut self, index: usize, verdict: Verdict) -> Verdict {
-        let verdict = if verdict == Verdict::Take && self.is_over(index) { Verdict::Over } else { verdict };
-        let kind = match verdict {
-            Verdict::Over => 0,
-            Verdict::Penalised => 1,
-            Verdict::Cooling => 2,
-            Verdict::Probe => 3,
-            Verdict::Take | Verdict::Out | Verdict::Never => return verdict,
-        };
-        self.least_wrong[kind] = self.least_wrong[kind].or(Some(index));
+    fn visit(&mut self, index: usize) -> Verdict {
+        let mut verdict = self.verdict(index);
+        if verdict == Verdict::Take && self.bound.is_over(index) {
+            verdict = Verdict::Over;
+        }
+        if let Some(kind) = verdict.kind() {
+            self.least_wrong[kind] = self.least_wrong[kind].or(Some(index));
+        }
         verdict
     }
 
@@ -210,63 +290,23 @@ impl<S: SharedState> Picker<'_, S> {
             return Verdict::Never;
         }
         let word = self.shared.engine(candidate.slot as usize);
+        let factor = word & state::FACTOR_MASK;
         if word & (state::OUT | state::DRAINING) != 0 {
             Verdict::Out
         } else if word & state::OUT_BY_PROBE != 0 {
             Verdict::Probe
         } else if word & state::COOLING != 0 {
             Verdict::Cooling
-        } else if !stays_under_factor(hash2, candidate.id_hash, word & state::FACTOR_MASK) {
-            Verdict::Penalised
-        } else {
+        } else if factor == state::FACTOR_MASK || stays_under_factor(hash2, candidate.id_hash, factor) {
             Verdict::Take
+        } else {
+            Verdict::Penalised
         }
-    }
-
-    /// Streams > max(4, 2 × its part of the cell's streams). Parts are of the engines of the ring that are not out; when
-    /// all are, of the reserves.
-    fn is_over(&mut self, index: usize) -> bool {
-        let candidate = &self.cell.candidates[index];
-        let streams = self.streams(candidate);
-        if streams <= FREE_STREAMS {
-            return false;
-        }
-        let bound = match self.bound {
-            Some(bound) => bound,
-            None => *self.bound.insert(self.find_bound()),
-        };
-        let part = if index < self.cell.engines || bound.reserves_only { candidate.part } else { 0.0 };
-        f64::from(streams) * bound.live_parts > BOUND * part * bound.cell_streams
-    }
-
-    fn find_bound(&self) -> Bound {
-        let Cell { candidates, engines, .. } = self.cell;
-        let mut cell_streams = 0.0;
-        for candidate in candidates {
-            cell_streams += f64::from(self.streams(candidate));
-        }
-        let live_parts = self.live_parts(&candidates[..*engines]);
-        if live_parts > 0.0 {
-            return Bound { cell_streams, live_parts, reserves_only: false };
-        }
-        Bound { cell_streams, live_parts: self.live_parts(&candidates[*engines..]), reserves_only: true }
-    }
-
-    fn live_parts(&self, candidates: &[Candidate]) -> f64 {
-        let mut sum = 0.0;
-        for candidate in candidates {
-            let word = self.shared.engine(candidate.slot as usize);
-            if word & (state::OUT | state::DRAINING | state::OUT_BY_PROBE) == 0 {
-                sum += candidate.part;
-            }
-        }
-        sum
-    }
-
-    fn streams(&self, candidate: &Candidate) -> u32 {
-        self.shared.in_flight(self.cell.in_flight_row, candidate.slot as usize)
     }
 }
+
+/// Draws are made so many at a time, which the compiler does several to an instruction.
+const BLOCK: usize = 16;
 
 /// Also false for NaN.
 fn is_positive(weight: f64) -> bool {

@@ -1,25 +1,25 @@
 //! One request: scan, key, class, pick. The twin of `packages/selector/src/ts-router.ts`.
 
+use crate::bound::LiveParts;
 use crate::classify::classify;
 use crate::key::find_key;
 use crate::names::uses;
-use crate::pick::{Request, Verdict, pick};
+use crate::pick::{Request, pick};
 use crate::scan::{Facts, scan};
-use crate::seam::{NONE, Status, head, out, path};
+use crate::seam::{KeySource, NONE, Status, head, out, path};
 use crate::state::SharedState;
 use crate::table::Table;
 
 /// What one thread's router needs beside the table: room for what a call finds, so that a call allocates nothing.
 #[derive(Debug)]
 pub struct Scratch {
-    scores: Box<[(f64, Verdict)]>,
+    live_parts: Box<[LiveParts]>,
     count: u32,
 }
 
 impl Scratch {
     pub fn for_table(table: &Table) -> Self {
-        let most = table.cells.iter().map(|cell| cell.candidates.len()).max().unwrap_or(0);
-        Self { scores: vec![(0.0, Verdict::Never); most].into(), count: 0 }
+        Self { live_parts: vec![LiveParts::default(); table.cells.len()].into(), count: 0 }
     }
 }
 
@@ -27,7 +27,7 @@ impl Scratch {
 /// the place of the key's hash and nothing else.
 pub fn route(
     table: &Table,
-    shared: &impl SharedState,
+    shared: SharedState,
     scratch: &mut Scratch,
     head_words: &[u32; head::WORDS],
     head_bytes: &[u8],
@@ -70,12 +70,22 @@ pub fn route(
     found[out::MODEL] = classed.model.map_or(NONE, |model| model as u32);
     found[out::ALIASED] = u32::from(classed.is_aliased);
     found[out::REQUEST_CLASS] = classed.class.map_or(NONE, |class| class as u32);
-    let Some(cell) = classed.class.and_then(|class| table.classes[class].cell).map(|cell| &table.cells[cell]) else {
+    let Some(cell) = classed.class.and_then(|class| table.classes[class].cell) else {
         return status;
     };
+    let live = &mut scratch.live_parts[cell];
+    let cell = &table.cells[cell];
     found[out::CELL] = cell.index;
-    let request = Request { head_words, needs, context_tokens, hash: key.hash, hash2: key.hash2 };
-    let (picked, status) = pick(cell, shared, &request, &mut scratch.scores);
+    let request = Request {
+        head_words,
+        needs,
+        context_tokens,
+        has_key: key.source != KeySource::None,
+        hash: key.hash,
+        hash2: key.hash2,
+        is_first: found[out::FIRST] == 1,
+    };
+    let (picked, status) = pick(cell, shared, live, &request);
     let slot_of = |candidate: usize| cell.candidates[candidate].slot;
     found[out::SLOT] = picked.slot.unwrap_or(NONE);
     found[out::HOME] = picked.home.map_or(NONE, slot_of);

@@ -99,6 +99,7 @@ pub mod state {
 pub enum Reason {
     Home = 0,
     Second = 1,
+    Followed = 2,
     Bounded = 3,
     Penalised = 4,
     Ejected = 5,

@@ -61,6 +61,9 @@ pub struct Cell {
     pub ring: Box<[u16]>,
     /// The engines that the ring's owners count in, then the reserves.
     pub candidates: Box<[Candidate]>,
+    /// Of the candidates, one after the other: what all of them are asked for.
+    pub id_hashes: Box<[u32]>,
+    pub weights: Box<[f64]>,
     pub engines: usize,
 }
 
@@ -85,11 +88,11 @@ pub struct Candidate {
 /// What is wrong with columns, in one sentence.
 pub type BadTable = String;
 
-const HEADER_WORDS: usize = 6;
+const HEADER_WORDS: usize = 7;
 const MODEL_WORDS: usize = 2;
 const NAME_WORDS: usize = 3;
 const CLASS_WORDS: usize = 5;
-const CELL_WORDS: usize = 8;
+const CELL_WORDS: usize = 9;
 const CANDIDATE_WORDS: usize = 5;
 const CANDIDATE_NUMBERS: usize = 2;
 const NO_CELL: u32 = 0;
@@ -99,7 +102,7 @@ impl Table {
     pub fn read(columns: &Columns, engine_slots: usize, cell_rows: usize) -> Result<Self, BadTable> {
         let reader = Reader { columns, engine_slots, cell_rows };
         let header = reader.words::<HEADER_WORDS>(0, "header")?;
-        let [model_count, model_at, class_count, class_at, name_count, name_at] = header;
+        let [model_count, model_at, class_count, class_at, name_count, name_at, _cell_count] = header;
         let mut cells = Vec::new();
         let mut classes = Vec::new();
         for index in 0..class_count as usize {
@@ -170,7 +173,7 @@ impl Reader<'_> {
 
     fn cell(&self, place: usize) -> Result<Cell, BadTable> {
         let row = self.words::<CELL_WORDS>(place, "cell")?;
-        let [index, in_flight_row, ring_at, slots, candidate_at, number_at, engines, reserves] = row;
+        let [index, in_flight_row, ring_at, slots, candidate_at, number_at, engines, reserves, _place] = row;
         let [in_flight_row, ring_at, slots] = [in_flight_row, ring_at, slots].map(|word| word as usize);
         if in_flight_row >= self.cell_rows {
             return Err(format!("cell {index} has in-flight row {in_flight_row} of {}", self.cell_rows));
@@ -199,6 +202,14 @@ impl Reader<'_> {
             }
             candidates.push(Candidate { slot, id_hash, lacks, max_context_tokens, residency, weight, part });
         }
-        Ok(Cell { index, in_flight_row, ring: ring.into(), candidates: candidates.into(), engines: engines as usize })
+        Ok(Cell {
+            index,
+            in_flight_row,
+            ring: ring.into(),
+            id_hashes: candidates.iter().map(|candidate| candidate.id_hash).collect(),
+            weights: candidates.iter().map(|candidate| candidate.weight).collect(),
+            candidates: candidates.into(),
+            engines: engines as usize,
+        })
     }
 }

@@ -5,36 +5,27 @@ use guidevane_core::seam::{NONE, Status, head, out, path, state};
 use guidevane_core::state::SharedState;
 use guidevane_core::table::{Columns, Table};
 use guidevane_core::xxh32::{xxh32, xxh32_of_word};
+use std::sync::atomic::{AtomicU32, Ordering};
 
 const HEALTHY: u32 = state::FACTOR_MASK;
 
 struct Fleet {
     table: Table,
     scratch: Scratch,
-    engines: Vec<u32>,
-    streams: Vec<u32>,
+    engines: Vec<AtomicU32>,
+    version: [AtomicU32; 1],
+    /// One row: a count per engine, and their sum.
+    streams: Vec<AtomicU32>,
+    moves: Vec<AtomicU32>,
     head: [u32; head::WORDS],
     found: [u32; out::WORDS],
-}
-
-/// State words, and one row of streams.
-struct Shared<'a>(&'a [u32], &'a [u32]);
-
-impl SharedState for Shared<'_> {
-    fn engine(&self, slot: usize) -> u32 {
-        self.0[slot]
-    }
-
-    fn in_flight(&self, row: usize, slot: usize) -> u32 {
-        self.1[row * self.0.len() + slot]
-    }
 }
 
 /// One model `m`, one class, one cell; engine i has state slot i, id hash `id(i)` and the weight given, and owns as many of
 /// the ring's slots; then the reserves.
 fn columns(weights: &[u16], reserves: &[f64], has_ring: bool) -> (Vec<u32>, Vec<f64>, Vec<u16>) {
     let engines = weights.len() as u32;
-    let mut words = vec![1, 0, 1, 0, 1, 0];
+    let mut words = vec![1, 0, 1, 0, 1, 0, 1];
     let mut numbers = Vec::new();
     let all = weights.iter().map(|&weight| f64::from(weight)).chain(reserves.iter().copied());
     for (slot, weight) in all.enumerate() {
@@ -44,7 +35,7 @@ fn columns(weights: &[u16], reserves: &[f64], has_ring: bool) -> (Vec<u32>, Vec<
     let owned = |(owner, &slots): (usize, &u16)| std::iter::repeat_n(owner as u16, slots.into());
     let ring: Vec<u16> = if has_ring { weights.iter().enumerate().flat_map(owned).collect() } else { Vec::new() };
     let cell = words.len() as u32;
-    words.extend([5, 0, 0, ring.len() as u32, 6, 0, engines, reserves.len() as u32]);
+    words.extend([5, 0, 0, ring.len() as u32, 7, 0, engines, reserves.len() as u32, 0]);
     words[3] = words.len() as u32;
     words.extend([0, 0, 0, 0, cell]);
     let list = words.len() as u32;
@@ -72,18 +63,38 @@ fn fleet_with(weights: &[u16], reserves: &[f64], has_ring: bool) -> Fleet {
     Fleet {
         scratch: Scratch::for_table(&table),
         table,
-        engines: vec![HEALTHY; count],
-        streams: vec![0; count],
+        engines: atomics(count, HEALTHY),
+        version: [AtomicU32::new(0)],
+        streams: atomics(count + 1, 0),
+        moves: atomics(16, 0),
         head: [0; head::WORDS],
         found: [0; out::WORDS],
     }
 }
 
+fn atomics(count: usize, word: u32) -> Vec<AtomicU32> {
+    (0..count).map(|_| AtomicU32::new(word)).collect()
+}
+
 impl Fleet {
+    fn set(&self, engine: usize, word: u32) {
+        self.engines[engine].store(word, Ordering::Relaxed);
+        self.version[0].fetch_add(1, Ordering::Relaxed);
+    }
+
+    fn set_all(&self, word: u32) {
+        (0..self.engines.len()).for_each(|engine| self.set(engine, word));
+    }
+
+    fn set_streams(&self, engine: usize, streams: u32) {
+        let before = self.streams[engine].swap(streams, Ordering::Relaxed);
+        self.streams[self.engines.len()].fetch_add(streams.wrapping_sub(before), Ordering::Relaxed);
+    }
+
     fn route(&mut self, key: &str, body: &[u8]) -> Status {
         self.head[head::SESSION_KEY_BYTES] = key.len() as u32;
-        let shared = Shared(&self.engines, &self.streams);
-        route(&self.table, &shared, &mut self.scratch, &self.head, key.as_bytes(), body, &mut self.found)
+        let shared = SharedState::new(&self.engines, &self.version, &self.streams, &self.moves, 1).unwrap();
+        route(&self.table, shared, &mut self.scratch, &self.head, key.as_bytes(), body, &mut self.found)
     }
 
     fn engine(&mut self, key: usize) -> usize {
@@ -95,7 +106,7 @@ impl Fleet {
         [
             "home",
             "second",
-            "",
+            "followed",
             "bounded",
             "penalised",
             "ejected",
@@ -124,7 +135,7 @@ fn a_key_belongs_to_the_owner_of_the_slot_of_its_published_hash() {
 fn an_ejected_engine_moves_its_own_keys_only_and_gets_them_all_back() {
     let mut fleet = fleet(&[8, 4, 2, 2], &[]);
     let before: Vec<usize> = (0..20_000).map(|key| fleet.engine(key)).collect();
-    fleet.engines[1] |= state::OUT;
+    fleet.set(1, HEALTHY | state::OUT);
     let mut got = [0_u32; 4];
     for (key, &home) in before.iter().enumerate() {
         let engine = fleet.engine(key);
@@ -142,7 +153,7 @@ fn an_ejected_engine_moves_its_own_keys_only_and_gets_them_all_back() {
         let within = 5.0 * (moved * part * (1.0 - part)).sqrt();
         assert!((f64::from(got[engine]) - moved * part).abs() <= within, "{got:?}");
     }
-    fleet.engines[1] = HEALTHY;
+    fleet.set(1, HEALTHY);
     assert!(before.iter().enumerate().all(|(key, &home)| fleet.engine(key) == home));
 }
 
@@ -162,11 +173,11 @@ fn candidates_follow_in_the_order_of_their_rendezvous_scores() {
         order.sort_by(|&a, &b| score(a).total_cmp(&score(b)));
         let mut gone = home;
         for next in order {
-            fleet.engines[gone] |= state::OUT;
+            fleet.set(gone, HEALTHY | state::OUT);
             assert_eq!(fleet.engine(key), next);
             gone = next;
         }
-        fleet.engines.fill(HEALTHY);
+        fleet.set_all(HEALTHY);
     }
 }
 
@@ -174,9 +185,9 @@ fn candidates_follow_in_the_order_of_their_rendezvous_scores() {
 fn reserves_serve_only_when_the_whole_ring_is_out_and_by_their_spare_capacity() {
     let mut fleet = fleet(&[12, 4, 0], &[3.0, 1.0]);
     assert!((0..2_000).all(|key| fleet.engine(key) < 2));
-    fleet.engines[0] |= state::OUT;
+    fleet.set(0, HEALTHY | state::OUT);
     assert!((0..2_000).all(|key| fleet.engine(key) == 1));
-    fleet.engines[1] |= state::DRAINING;
+    fleet.set(1, HEALTHY | state::DRAINING);
     let mut got = [0_u32; 5];
     for key in 0..20_000 {
         got[fleet.engine(key)] += 1;
@@ -193,19 +204,23 @@ fn an_engine_over_its_bound_is_passed_over_unless_it_is_alone() {
     let other = 1 - home;
     // Its part is half: over means more than max(4, 2 · ½ · all).
     for (streams, elsewhere, takes) in [(4, 0, home), (5, 0, home), (90, 1, home), (5, 5, home)] {
-        (fleet.streams[home], fleet.streams[other]) = (streams, elsewhere);
+        fleet.set_streams(home, streams);
+        fleet.set_streams(other, elsewhere);
         assert_eq!(fleet.engine(1), takes, "{streams} and {elsewhere}");
     }
     let mut uneven = self::fleet(&[1, 15], &[]);
     let key = (0..).find(|&key| uneven.engine(key) == 0).unwrap();
     // Its part is 1/16: 2 · 1/16 · 44 = 5.5.
-    for (streams, elsewhere, takes, reason) in [(5, 39, 0, "home"), (6, 38, 1, "bounded"), (4, 0, 0, "home")] {
-        (uneven.streams[0], uneven.streams[1]) = (streams, elsewhere);
+    for (streams, elsewhere, takes, reason) in
+        [(5, 39, 0, "home"), (4, 0, 0, "home"), (6, 38, 1, "bounded"), (4, 0, 1, "followed")]
+    {
+        uneven.set_streams(0, streams);
+        uneven.set_streams(1, elsewhere);
         assert_eq!(uneven.engine(key), takes);
         assert_eq!(uneven.reason(), reason);
     }
-    uneven.streams[0] = 500;
-    uneven.engines[1] |= state::OUT;
+    uneven.set_streams(0, 500);
+    uneven.set(1, HEALTHY | state::OUT);
     assert_eq!(uneven.engine(key), 0);
 }
 
@@ -213,11 +228,11 @@ fn an_engine_over_its_bound_is_passed_over_unless_it_is_alone() {
 fn a_penalised_engine_keeps_its_factor_of_its_keys() {
     let mut fleet = fleet(&[16, 16], &[]);
     let mine: Vec<usize> = (0..20_000).filter(|&key| fleet.engine(key) == 0).collect();
-    fleet.engines[0] = 65_535 / 4;
+    fleet.set(0, 65_535 / 4);
     let kept = mine.iter().filter(|&&key| fleet.engine(key) == 0).count();
     let part = kept as f64 / mine.len() as f64;
     assert!((part - 0.25).abs() < 5.0 * (0.25 * 0.75 / mine.len() as f64).sqrt(), "{part}");
-    fleet.engines[0] = 0;
+    fleet.set(0, 0);
     assert!(mine.iter().all(|&key| fleet.engine(key) == 1));
     assert_eq!(fleet.reason(), "penalised");
 }
@@ -227,14 +242,14 @@ fn the_least_wrong_serves_when_none_is_fine() {
     let mut fleet = fleet(&[8, 8], &[]);
     let home = fleet.engine(1);
     let other = 1 - home;
-    fleet.engines[home] |= state::OUT_BY_PROBE;
-    fleet.engines[other] |= state::COOLING;
+    fleet.set(home, HEALTHY | state::OUT_BY_PROBE);
+    fleet.set(other, HEALTHY | state::COOLING);
     assert_eq!(fleet.engine(1), other);
     assert_eq!(fleet.reason(), "ejected");
-    fleet.engines[other] = HEALTHY | state::OUT_BY_PROBE;
+    fleet.set(other, HEALTHY | state::OUT_BY_PROBE);
     assert_eq!(fleet.engine(1), home);
     assert_eq!(fleet.reason(), "fail-open");
-    fleet.engines.fill(HEALTHY | state::OUT);
+    fleet.set_all(HEALTHY | state::OUT);
     assert_eq!(fleet.route("k", b"{}"), Status::Exhausted);
     assert_eq!(fleet.found[out::ENGINE], NONE);
 }
@@ -312,12 +327,77 @@ fn no_words_make_it_panic() {
         let Ok(table) = Table::read(&columns, 4, 1) else { continue };
         read += 1;
         let mut scratch = Scratch::for_table(&table);
-        let engines: Vec<u32> = (0..4).map(|_| next()).collect();
-        let streams: Vec<u32> = (0..4).map(|_| next()).collect();
+        let engines: Vec<AtomicU32> = (0..4).map(|_| AtomicU32::new(next())).collect();
+        let streams: Vec<AtomicU32> = (0..5).map(|_| AtomicU32::new(next())).collect();
+        let moves: Vec<AtomicU32> = (0..16).map(|_| AtomicU32::new(next())).collect();
         let head: [u32; head::WORDS] = std::array::from_fn(|_| if next() % 2 == 0 { next() % 4 } else { next() });
         let mut found = [0; out::WORDS];
-        let shared = Shared(&engines, &streams);
-        route(&table, &shared, &mut scratch, &head, b"some key", br#"{"model":"m","prompt":"p"}"#, &mut found);
+        let version = [AtomicU32::new(0)];
+        let shared = SharedState::new(&engines, &version, &streams, &moves, 1).unwrap();
+        route(&table, shared, &mut scratch, &head, b"some key", br#"{"model":"m","prompt":"p"}"#, &mut found);
     }
     assert!(read > 5_000, "{read}");
+}
+
+#[test]
+fn a_conversation_that_the_bound_moved_stays_where_it_is_for_ten_minutes() {
+    let mut fleet = fleet(&[6, 5, 5], &[]);
+    let home = fleet.engine(1);
+    fleet.set_streams(home, 100);
+    let other = fleet.engine(1);
+    assert_eq!(fleet.reason(), "bounded");
+    fleet.set_streams(home, 0);
+    for now_s in [1, 600, 1200] {
+        fleet.head[head::NOW_S] = now_s;
+        assert_eq!((fleet.engine(1), fleet.reason()), (other, "followed"));
+    }
+    fleet.head[head::NOW_S] = 1801;
+    assert_eq!((fleet.engine(1), fleet.reason()), (home, "home"));
+}
+
+#[test]
+fn a_first_request_goes_where_fewer_streams_are_and_the_next_ones_follow() {
+    let mut fleet = fleet(&[8, 8], &[]);
+    fleet.head[head::PLACEMENT] = 1;
+    let first = br#"{"model":"m","messages":[{"role":"user","content":"u"}]}"#;
+    let later = br#"{"model":"m","messages":[{"role":"user","content":"u"},{"role":"assistant"}]}"#;
+    assert_eq!(fleet.route("", later), Status::Ok);
+    let home = fleet.found[out::ENGINE];
+    fleet.set_streams(home as usize, 2);
+    assert_eq!(fleet.route("", first), Status::Ok);
+    assert_eq!((fleet.found[out::ENGINE], fleet.reason()), (1 - home, "second"));
+    fleet.set_streams(1 - home as usize, 4);
+    for body in [&later[..], first] {
+        assert_eq!(fleet.route("", body), Status::Ok);
+        assert_eq!((fleet.found[out::ENGINE], fleet.reason()), (1 - home, "followed"));
+    }
+}
+
+#[test]
+fn threads_that_write_the_same_moves_find_what_one_of_them_wrote_or_nothing() {
+    let moves = atomics(16 * 4, 0);
+    let slot_of = |key: u32| xxh32_of_word(key, 5) % 1000;
+    std::thread::scope(|scope| {
+        for thread in 0..4 {
+            let moves = &moves;
+            scope.spawn(move || {
+                let mut found = 0;
+                for round in 0..200_000_u32 {
+                    let key = xxh32_of_word(round, thread) % 64;
+                    // The low half differs from key to key, so no entry is mistaken for another.
+                    let (entry, slot) =
+                        guidevane_core::moves::find(moves, key, key.wrapping_mul(0x9E37_79B1), 0, round / 1000);
+                    match slot {
+                        Some(slot) => {
+                            assert_eq!(slot, slot_of(key));
+                            found += 1;
+                            if round % 7 == 0 { entry.forget() } else { entry.touch() }
+                        }
+                        None => entry.remember(slot_of(key)),
+                    }
+                }
+                assert!(found > 1000, "{found}");
+            });
+        }
+    });
 }
