@@ -3,6 +3,7 @@ import { createServer, type IncomingMessage, type Server, type ServerResponse } 
 import type { ClusterSnapshot, EngineSignals, SignalState } from "@guidevane/core";
 import type { PenaltyVerdict } from "@guidevane/guard";
 import { isLoopback } from "./address.ts";
+import type { Decision } from "./decision.ts";
 import type { EngineStates } from "./engine-states.ts";
 import { type GatewayMetrics, type MetricFigures, sumMetrics } from "./metrics.ts";
 
@@ -15,6 +16,8 @@ export interface AdminParts {
   readonly metrics: GatewayMetrics;
   /** What its request threads count. */
   readonly threadMetrics: () => Promise<MetricFigures[]>;
+  /** What became of the last request with that id, and why. */
+  readonly findDecision: (id: string) => Promise<Decision | null>;
   /** The one in use. */
   readonly snapshot: () => ClusterSnapshot;
   readonly sinceControlMs: () => number;
@@ -51,13 +54,19 @@ async function answer(parts: AdminParts, request: IncomingMessage, response: Ser
     );
   if (!authorised(parts.token, request.headers.authorization))
     return send(response, 401, failure("unauthorized", "a bearer token is required"), { "www-authenticate": "Bearer" });
-  if (path !== "/metrics" && path !== "/v1/engines")
+  const id = path.startsWith(DECISIONS) ? idIn(path.slice(DECISIONS.length)) : null;
+  if (path !== "/metrics" && path !== "/v1/engines" && id === null)
     return send(response, 404, failure("not_found", `there is no ${path} here`));
   if (request.method !== "GET" && request.method !== "HEAD")
     return send(response, 405, failure("method_not_allowed", `${request.method} is not allowed here`), {
       allow: "GET, HEAD",
     });
   if (path === "/v1/engines") return send(response, 200, engineAnswers(parts));
+  if (id !== null) {
+    const decision = await parts.findDecision(id);
+    if (decision !== null) return send(response, 200, decision);
+    return send(response, 404, failure("decision_not_found", `no request ${JSON.stringify(id)} is remembered here`));
+  }
   for (const { id } of parts.states.all()) {
     parts.metrics.inFlight.set({ engine: id }, parts.inFlight(id));
     parts.metrics.penaltyFactor.set({ engine: id }, parts.penaltyOf(id).factor);
@@ -67,6 +76,18 @@ async function answer(parts: AdminParts, request: IncomingMessage, response: Ser
   const text = await sumMetrics([own, ...(await parts.threadMetrics())]);
   response.writeHead(200, { "content-type": parts.metrics.registry.contentType });
   response.end(request.method === "HEAD" ? undefined : text);
+}
+
+const DECISIONS = "/v1/decisions/";
+
+/** A request's id as a path has it; null where it can't be one. */
+function idIn(text: string): string | null {
+  try {
+    const id = decodeURIComponent(text);
+    return /^[A-Za-z0-9._:-]{1,128}$/.test(id) ? id : null;
+  } catch {
+    return null;
+  }
 }
 
 /** The body of a refusal, in the shape of every other one. */

@@ -16,6 +16,9 @@ export class AnswerDocuments {
   type: string | null = null;
   object: string | null = null;
   hasContent = false;
+  /** A text of the content: its place in the bytes at hand, as long as it is whole in them and not empty. */
+  textStart = -1;
+  textEnd = -1;
   #hasError = false;
   #errorStatus: number | null = null;
   #errorCode: string | number | null = null;
@@ -46,6 +49,7 @@ export class AnswerDocuments {
     this.type = null;
     this.object = null;
     this.hasContent = false;
+    this.textStart = -1;
     this.#hasError = false;
     this.#errorStatus = null;
     this.#errorCode = null;
@@ -119,6 +123,10 @@ export class AnswerDocuments {
       case PLACE.content:
         // A number or a truth value in a delta is about it (vLLM's `index`), not of it.
         this.hasContent ||= kind >= VALUE.text && size > 0;
+        this.#takeText(kind, size);
+        return;
+      case PLACE.text:
+        this.#takeText(kind, size);
         return;
       case PLACE.choiceIndex:
         if (kind === VALUE.number && size >= 0 && size < CHOICES_MAX) this.#choiceIndex = size;
@@ -144,6 +152,12 @@ export class AnswerDocuments {
       default:
         this.#word(id, kind, size);
     }
+  }
+
+  #takeText(kind: number, size: number): void {
+    if (kind !== VALUE.text || size === 0) return;
+    this.textStart = this.#walker.textStart;
+    this.textEnd = this.textStart + size;
   }
 
   #word(id: number, kind: number, size: number): void {

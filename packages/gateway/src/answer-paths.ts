@@ -23,6 +23,8 @@ export const PLACE = {
   completionTimed: 15,
   cachedTimed: 16,
   errorStatus: 17,
+  /** The text of a delta whose event's type says that it has content. */
+  text: 18,
 } as const;
 
 const ERROR_PATHS = [
@@ -64,6 +66,10 @@ export const EVENT_ROOT: PathNode = compilePaths([
   ["choices[].text", PLACE.content],
   ["content_block.name", PLACE.blockName],
   ["delta.stop_reason", PLACE.finish],
+  ["delta", PLACE.text],
+  ["delta.text", PLACE.text],
+  ["delta.thinking", PLACE.text],
+  ["delta.partial_json", PLACE.text],
   ["response.id", PLACE.responseId],
   ["response.status", PLACE.responseStatus],
 ]);

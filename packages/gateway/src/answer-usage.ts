@@ -44,16 +44,14 @@ export interface Tokens {
   readonly cached: number | null;
 }
 
-const PLACES = USAGE.cached + 1 - USAGE.end;
-
 /**
  * The usage that an answer tells, put together from the usage objects in it: what the last one says stands, and what it
  * does not mention stays as the one before said (Messages tell the prompt first and the completion last). Nothing is added
  * up between them, so cumulative usage on every event counts once.
  */
 export class AnswerUsage {
-  // Of the object at hand; NaN = not mentioned.
-  readonly #given = new Float64Array(PLACES).fill(Number.NaN);
+  /** Of the object at hand, by id. */
+  #given: (number | undefined)[] = [];
   #prompt: number | null = null;
   #completion: number | null = null;
   #cached: number | null = null;
@@ -61,15 +59,12 @@ export class AnswerUsage {
 
   /** A member of the usage object at hand. */
   take(id: number, value: number): void {
-    if (value >= 0) this.#given[id - USAGE.end] = value;
+    if (value >= 0) this.#given[id] = value;
   }
 
   /** The usage object at hand is whole. */
   end(): void {
-    const given = (id: number): number | null => {
-      const value = this.#given[id - USAGE.end]!;
-      return Number.isNaN(value) ? null : value;
-    };
+    const given = (id: number): number | null => this.#given[id] ?? null;
     this.#told = true;
     const read = given(USAGE.cacheRead);
     const write = given(USAGE.cacheWrite);
@@ -82,7 +77,7 @@ export class AnswerUsage {
     this.#prompt = given(USAGE.prompt) ?? anthropic ?? rest ?? this.#prompt;
     this.#completion = completion ?? this.#completion;
     this.#cached = given(USAGE.cached) ?? read ?? this.#cached;
-    this.#given.fill(Number.NaN);
+    this.#given = [];
   }
 
   get told(): boolean {

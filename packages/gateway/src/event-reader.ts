@@ -20,11 +20,11 @@ export class EventReader {
   /** How much of the byte order mark was found; past its end, the stream has begun. */
   #mark = 0;
   #part: number = PART.field;
-  readonly #field = Buffer.alloc(FIELD_MAX);
+  /** Bytes of the field's name so far, and which of the known ones it may still be. */
   #fieldLength = 0;
+  #mayBe: number = KIND.data | KIND.event;
   #kind: number = KIND.other;
-  readonly #name = Buffer.alloc(NAME_MAX);
-  #nameLength = 0;
+  #name = "";
   #dataLines = 0;
   /** The last byte was a CR that ended a line: an LF now belongs to it. */
   #afterCr = false;
@@ -51,7 +51,7 @@ export class EventReader {
         at += 1;
         if (byte === COLON) this.#beginValue();
         else if (byte === LF || byte === CR) this.#endField(byte);
-        else if (this.#fieldLength < FIELD_MAX) this.#field[this.#fieldLength++] = byte;
+        else this.#fieldByte(byte);
         continue;
       }
       if (this.#part === PART.space) {
@@ -81,7 +81,7 @@ export class EventReader {
 
   /** Whether nothing of a further event was seen, so that one may be written here. */
   get betweenEvents(): boolean {
-    return this.#part === PART.field && this.#fieldLength === 0 && this.#dataLines === 0 && this.#nameLength === 0;
+    return this.#part === PART.field && this.#fieldLength === 0 && this.#dataLines === 0 && this.#name === "";
   }
 
   /** @returns where the stream goes on in this chunk */
@@ -93,7 +93,7 @@ export class EventReader {
     }
     if (at === chunk.length && this.#mark < MARK.length) return at;
     // A piece of a mark that was none is the beginning of a field that nobody knows.
-    if (this.#mark < MARK.length) this.#fieldLength = Math.min(this.#mark, FIELD_MAX);
+    if (this.#mark < MARK.length) for (const byte of MARK.subarray(0, this.#mark)) this.#fieldByte(byte);
     this.#mark = MARK.length;
     return at;
   }
@@ -105,7 +105,7 @@ export class EventReader {
       if (this.#dataLines > 0) this.#sink.data(JOINT, 0, 1);
       this.#dataLines += 1;
     } else if (this.#kind === KIND.event) {
-      this.#nameLength = 0;
+      this.#name = "";
     }
   }
 
@@ -124,9 +124,8 @@ export class EventReader {
   }
 
   #takeName(): string {
-    if (this.#nameLength === 0) return "";
-    const name = this.#name.toString("latin1", 0, this.#nameLength);
-    this.#nameLength = 0;
+    const name = this.#name;
+    this.#name = "";
     return name;
   }
 
@@ -134,21 +133,26 @@ export class EventReader {
     this.#afterCr = byte === CR;
     this.#part = PART.field;
     this.#fieldLength = 0;
+    this.#mayBe = KIND.data | KIND.event;
   }
 
   #value(chunk: Uint8Array, start: number, end: number): void {
     if (this.#kind === KIND.data) {
       if (end > start) this.#sink.data(chunk, start, end);
     } else if (this.#kind === KIND.event) {
-      for (let at = start; at < end && this.#nameLength < NAME_MAX; at++) this.#name[this.#nameLength++] = chunk[at]!;
+      this.#name += latin1(chunk, start, Math.min(end, start + NAME_MAX - this.#name.length));
     }
   }
 
+  #fieldByte(byte: number): void {
+    if (byte !== DATA_NAME[this.#fieldLength]) this.#mayBe &= ~KIND.data;
+    if (byte !== EVENT_NAME[this.#fieldLength]) this.#mayBe &= ~KIND.event;
+    this.#fieldLength += 1;
+  }
+
   #kindOfField(): number {
-    const field = this.#field;
-    if (this.#fieldLength === 4 && field[0] === 0x64 && field[1] === 0x61 && field[2] === 0x74 && field[3] === 0x61)
-      return KIND.data;
-    return this.#fieldLength === 5 && field.toString("latin1", 0, 5) === "event" ? KIND.event : KIND.other;
+    if (this.#mayBe === KIND.data && this.#fieldLength === DATA_NAME.length) return KIND.data;
+    return this.#mayBe === KIND.event && this.#fieldLength === EVENT_NAME.length ? KIND.event : KIND.other;
   }
 }
 
@@ -163,8 +167,8 @@ const JOINT: Uint8Array = Uint8Array.of(LF);
 const PART = { field: 0, space: 1, value: 2 } as const;
 const KIND = { other: 0, data: 1, event: 2 } as const;
 
-/** One more than the longest name that means something: a longer one is cut and matches none. */
-const FIELD_MAX = 6;
+const DATA_NAME: Uint8Array = Buffer.from("data");
+const EVENT_NAME: Uint8Array = Buffer.from("event");
 /** Names of events that engines send are shorter; a longer one is cut. */
 const NAME_MAX = 64;
 
@@ -172,4 +176,10 @@ const NAME_MAX = 64;
 function placeOf(bytes: Uint8Array, byte: number, from: number): number {
   const at = bytes.indexOf(byte, from);
   return at < 0 ? bytes.length : at;
+}
+
+function latin1(bytes: Uint8Array, start: number, end: number): string {
+  let text = "";
+  for (let at = start; at < end; at++) text += String.fromCharCode(bytes[at]!);
+  return text;
 }

@@ -5,6 +5,7 @@ import type { AnswerManner } from "./api-error.ts";
 import type { AttemptReport } from "./attempt-result.ts";
 import type { BodyShare } from "./body-memory.ts";
 import type { Client } from "./client-keys.ts";
+import type { DecisionDraft } from "./decision-draft.ts";
 import type { EngineRequest } from "./engine-client.ts";
 import type { Engine } from "./engines.ts";
 import type { RequestHead } from "./head-facts.ts";
@@ -38,6 +39,8 @@ export interface Exchange {
   className: string | undefined;
   /** Those that are over, in order. */
   readonly attempts: AttemptRecord[];
+  /** What is noted for those who ask later. */
+  readonly decision: DecisionDraft;
 }
 
 /** One attempt, for those who ask later. Plain data. */

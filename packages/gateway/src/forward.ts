@@ -3,6 +3,7 @@ import type { Socket } from "node:net";
 import type { Clock, Fleet, Outcome, Random } from "@guidevane/core";
 import { type AttemptEnd, afterAttempt, type Next, type RetryBudget } from "@guidevane/guard";
 import { OUT, ROUTE_STATUS, type RouteStatus, TRIED_MAX } from "@guidevane/selector";
+import { countAnswer } from "./answer-metrics.ts";
 import { type ApiError, streamError, writeError } from "./api-error.ts";
 import { attempt } from "./attempt.ts";
 import { DEADLINE } from "./attempt-end.ts";
@@ -26,7 +27,8 @@ import { type GatewayMetrics, OTHER } from "./metrics.ts";
 import { shedError, UNREACHABLE } from "./refusals.ts";
 import { RequestBudget } from "./request-budget.ts";
 import type { ThreadNews } from "./request-thread.ts";
-import type { Routing } from "./routing.ts";
+import { engineHash, type ResponseMemory, responseKey } from "./response-memory.ts";
+import { type Routing, tenantHash } from "./routing.ts";
 
 /** What forwarding works with. One per thread. */
 export interface ForwardParts {
@@ -40,6 +42,8 @@ export interface ForwardParts {
   readonly news: Pick<ThreadNews, "attemptBegan" | "firstToken" | "attemptEnded">;
   readonly demand: Arrivals;
   readonly metrics: GatewayMetrics;
+  /** Which engine gave which answer of the Responses API. */
+  readonly responses: ResponseMemory;
 }
 
 /** What a request asks of each of its attempts; read before anything waits. */
@@ -135,7 +139,6 @@ export class Forwarder {
     const { request, response, routing, requestId, manner } = exchange;
     const { attempts, freshTried } = course;
     const seen = { attempts, attemptsMax: settings.retry.attempts, freshTried, leavesTrace: asked.leavesTrace };
-    const startedMs = clock.nowMs();
     const number = this.#count++;
     metrics.placed.inc({ reason: choice.reason });
     routing.countStream(choice.requestClass, choice.slot, 1);
@@ -167,14 +170,14 @@ export class Forwarder {
           exchange.share.release();
         },
         onFirstToken: (ttftMs) => news.firstToken(number, ttftMs),
-        onObserverFailure: () => undefined,
+        onObserverFailure: () => metrics.observerFailures.inc(),
       });
       engines.began(engine.id, running);
       const result = await running.result;
       engines.ended(engine.id, running);
       news.attemptEnded(number, engine.id, result.report);
       exchange.attempts.push({ engine: engine.id, reason: choice.reason, ...result.report });
-      this.#observe(exchange, engine, result.report, asked.stream ? startedMs : null);
+      this.#observe(exchange, engine, result.report);
       return result;
     } finally {
       routing.countStream(choice.requestClass, choice.slot, -1);
@@ -193,6 +196,7 @@ export class Forwarder {
   }
 
   #refuse(exchange: Exchange, engine: Engine, choice: Choice, error: ApiError): void {
+    exchange.decision.error = error.code;
     writeError(exchange.response, error, ownAnswer(exchange, choiceHeaders(exchange, engine.id, choice)));
   }
 
@@ -226,7 +230,9 @@ export class Forwarder {
     const { metrics, demand, random } = this.#parts;
     if (exchange.className !== undefined) demand.shed(exchange.className);
     metrics.shed.inc({ class: exchange.className ?? OTHER, reason: "engine-limit" });
-    writeError(exchange.response, shedError("engine-limit", random()), ownAnswer(exchange));
+    const error = shedError("engine-limit", random());
+    exchange.decision.error = error.code;
+    writeError(exchange.response, error, ownAnswer(exchange));
     return "shed";
   }
 
@@ -256,13 +262,17 @@ export class Forwarder {
     return own === null ? timers : { ...timers, firstTokenMs: own };
   }
 
-  /** @param streamFromMs when the attempt began, if its answer is a stream */
-  #observe(exchange: Exchange, engine: Engine, report: AttemptReport, streamFromMs: number | null): void {
-    const { metrics } = this.#parts;
-    metrics.attempts.inc({ engine: engine.id, outcome: report.outcome });
-    if (streamFromMs === null || report.outcome !== "success" || report.firstTokenMs === null) return;
-    const ttftMs = streamFromMs + report.firstTokenMs - exchange.arrivedMs;
-    metrics.ttftSeconds.observe({ class: exchange.className ?? OTHER }, ttftMs / 1000);
+  #observe({ className, arrivedMs, head, decision }: Exchange, { id }: Engine, report: AttemptReport): void {
+    const { metrics, responses, clock } = this.#parts;
+    metrics.attempts.inc({ engine: id, outcome: report.outcome });
+    countAnswer(metrics, className, arrivedMs, report);
+    const firstContentMs = report.answer?.firstContentMs ?? null;
+    decision.ttftMs = firstContentMs === null ? null : firstContentMs - arrivedMs;
+    const responseId = report.answer?.responseId ?? null;
+    if (responseId === null) return;
+    const bytes = Buffer.from(responseId);
+    const key = responseKey(bytes, 0, bytes.length, tenantHash(head.tenant));
+    responses.remember(key, engineHash(id), clock.nowMs() / 1000);
   }
 }
 

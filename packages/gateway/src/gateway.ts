@@ -2,7 +2,7 @@ import { mkdir } from "node:fs/promises";
 import { hostname } from "node:os";
 import { type Clock, type FeedEvent, type Fleet, GuidevaneError, type Random, systemClock } from "@guidevane/core";
 import { createRetryMemory, PENALTY_TICK_MS, RetryKeeper } from "@guidevane/guard";
-import { bootstrapSnapshot, createRouterFactory, SlotRegistry } from "@guidevane/selector";
+import { bootstrapSnapshot, clearThread, createRouterFactory, SlotRegistry, setEngine } from "@guidevane/selector";
 import { pino } from "pino";
 import { isLoopback, listen, parseAddress } from "./address.ts";
 import { createAdmin } from "./admin.ts";
@@ -21,6 +21,7 @@ import { Prober } from "./prober.ts";
 import { checkCluster, restartKeys } from "./reload.ts";
 import { closeServer, type RequestSettings, type ThreadNews } from "./request-thread.ts";
 import { OwnThread, type RequestThreads } from "./request-threads.ts";
+import { createResponseMemory } from "./response-memory.ts";
 import { SnapshotFile } from "./snapshot-file.ts";
 import { SnapshotIntake } from "./snapshot-intake.ts";
 import { type Offered, Snapshots } from "./snapshots.ts";
@@ -113,7 +114,8 @@ export async function startGateway(options: GatewayOptions): Promise<Gateway> {
       log.warn({ engine, why }, "no credentials for this engine"),
     ),
   });
-  const registry = new SlotRegistry();
+  const count = options.threads ?? 1;
+  const registry = new SlotRegistry({ threads: count });
   const retryMemory = createRetryMemory();
   const retries = new RetryKeeper(retryMemory, () => present.gateway.retry, clock.nowMs());
   const states = new EngineStates({
@@ -123,8 +125,7 @@ export async function startGateway(options: GatewayOptions): Promise<Gateway> {
     retryAfterCapMs: () => present.gateway.retry.retryAfterCapMs,
     onFacts: (engine, facts, coolingMs) => {
       const slot = registry.slotOf(engine);
-      if (slot !== null)
-        Atomics.store(registry.state.engines, slot, stateWord(facts, coolingMs, penalties.factor(engine)));
+      if (slot !== null) setEngine(registry.state, slot, stateWord(facts, coolingMs, penalties.factor(engine)));
     },
     onHealth: (engine, { health, reason }, before) => {
       log.info({ engine, health, before, reason }, "engine health");
@@ -133,7 +134,6 @@ export async function startGateway(options: GatewayOptions): Promise<Gateway> {
   });
   const prober = new Prober(states, probe, clock, random);
 
-  const count = options.threads ?? 1;
   const penalties = new GuardPenalties({
     nowMs: () => clock.nowMs(),
     threads: count,
@@ -160,7 +160,15 @@ export async function startGateway(options: GatewayOptions): Promise<Gateway> {
     failed: (requestId, error, stack) => log.error({ requestId, error, stack }, "request failed"),
   });
   const streamMemory = createStreamMemory(count);
-  const start = { state: registry.state, retryMemory, streamMemory, settings: settingsOf(fleet), first: bootstrap };
+  const responseMemory = createResponseMemory();
+  const start = {
+    state: registry.state,
+    retryMemory,
+    streamMemory,
+    responseMemory,
+    settings: settingsOf(fleet),
+    first: bootstrap,
+  };
   const threads: RequestThreads =
     count === 1
       ? new OwnThread({ ...start, thread: 0, clock, random, factory, news: newsOf(0) })
@@ -176,6 +184,7 @@ export async function startGateway(options: GatewayOptions): Promise<Gateway> {
             compiled.letGoOfAll(thread);
             penalties.threadDied(thread);
             clearStreams(streamMemory, thread);
+            clearThread(registry.state, thread);
           },
           onReplaced(thread) {
             compiled.hold(snapshots.current.number, thread);
@@ -235,6 +244,7 @@ export async function startGateway(options: GatewayOptions): Promise<Gateway> {
     penaltyOf: (engine) => penalties.verdict(engine),
     inFlight: (engine) => registry.inFlightAt(engine),
     metrics,
+    findDecision: (id) => threads.findDecision(id),
     threadMetrics: () => threads.metrics(),
     snapshot: () => snapshots.current.snapshot,
     sinceControlMs,

@@ -1,7 +1,14 @@
-/** A text of a JSON document between its quotes, read as bytes that are cut anywhere. Its beginning is kept where it is wanted. */
+/**
+ * A text of a JSON document between its quotes, read as bytes that are cut anywhere. One that is whole in one piece is looked
+ * at in its place; of one that is cut the beginning is kept.
+ */
 export class JsonText {
-  readonly #bytes = Buffer.alloc(KEPT_MAX);
+  /** The piece that the whole text is in; none once that piece is over. */
+  #source: Uint8Array = NOTHING;
+  #start = 0;
   #length = 0;
+  #isCut = false;
+  #kept: Uint8Array = NOTHING;
   #isPlain = true;
   /** The last byte was a backslash that escapes the next one. */
   #escaped = false;
@@ -9,36 +16,64 @@ export class JsonText {
   /** After an opening quote. */
   begin(): void {
     this.#length = 0;
+    this.#isCut = false;
     this.#isPlain = true;
     this.#escaped = false;
   }
 
-  /** Bytes as written so far; 0 where they were not to be kept. */
+  /** Bytes as written so far; of a text that was cut 0 where they were not to be kept. */
   get length(): number {
     return this.#length;
   }
 
-  /** The text; null where it is longer than is kept, or has escapes. */
+  /** Where the text begins in the piece at hand; -1 where it began in another one. */
+  get start(): number {
+    return this.#isCut ? -1 : this.#start;
+  }
+
+  /** The text; null where it is long or has escapes. */
   get value(): string | null {
-    return this.#isPlain && this.#length <= KEPT_MAX ? this.#bytes.toString("latin1", 0, this.#length) : null;
+    if (!this.#isPlain || this.#length > KEPT_MAX) return null;
+    const bytes = this.#isCut ? this.#kept : this.#source;
+    const start = this.#isCut ? 0 : this.#start;
+    let text = "";
+    for (let at = start; at < start + this.#length; at++) text += String.fromCharCode(bytes[at]!);
+    return text;
   }
 
   equals(name: Uint8Array): boolean {
     if (!this.#isPlain || this.#length !== name.length) return false;
-    for (let at = 0; at < name.length; at++) if (this.#bytes[at] !== name[at]) return false;
+    const bytes = this.#isCut ? this.#kept : this.#source;
+    const start = this.#isCut ? 0 : this.#start;
+    for (let at = 0; at < name.length; at++) if (bytes[start + at] !== name[at]) return false;
     return true;
   }
 
   /** @returns the place of the closing quote, or `end` where it is not among the bytes */
   read(bytes: Uint8Array, start: number, end: number, isKept: boolean): number {
     const quote = this.#closingQuote(bytes, start, end);
-    if (isKept) {
-      let to = this.#length;
-      const last = Math.min(quote, start + Math.max(KEPT_MAX - to, 0));
-      for (let at = start; at < last; at++) this.#bytes[to++] = bytes[at]!;
-      this.#length += quote - start;
+    if (quote < end && !this.#isCut) {
+      this.#source = bytes;
+      this.#start = start;
+      this.#length = quote - start;
+    } else {
+      this.#isCut = true;
+      if (isKept) this.#keep(bytes, start, quote);
     }
     return quote;
+  }
+
+  /** The piece is over: its memory is not this one's to hold. */
+  release(): void {
+    this.#source = NOTHING;
+  }
+
+  #keep(bytes: Uint8Array, start: number, end: number): void {
+    if (this.#kept === NOTHING) this.#kept = new Uint8Array(KEPT_MAX);
+    let to = this.#length;
+    const last = Math.min(end, start + Math.max(KEPT_MAX - to, 0));
+    for (let at = start; at < last; at++) this.#kept[to++] = bytes[at]!;
+    this.#length += end - start;
   }
 
   #closingQuote(bytes: Uint8Array, start: number, end: number): number {
@@ -73,6 +108,7 @@ export class JsonText {
   }
 }
 
+const NOTHING = new Uint8Array(0);
 /** Longest text that is kept: ids, names and reasons are shorter. */
 const KEPT_MAX = 128;
 const NEAR_BYTES = 48;

@@ -60,7 +60,17 @@ export class JsonWalker {
     return this.#words.value;
   }
 
+  /** During `OnValue` of a text: where it begins in the bytes at hand; -1 where it began before them. */
+  get textStart(): number {
+    return this.#words.start;
+  }
+
   push(bytes: Uint8Array, start: number, end: number): void {
+    this.#walk(bytes, start, end);
+    this.#words.release();
+  }
+
+  #walk(bytes: Uint8Array, start: number, end: number): void {
     let at = start;
     while (at < end) {
       switch (this.#mode) {

@@ -2,6 +2,8 @@ import { AggregatorRegistry, Counter, Gauge, Histogram, Registry } from "prom-cl
 
 /** From a millisecond to the longest answers, in seconds. */
 const LATENCY_BUCKETS = [0.001, 0.005, 0.01, 0.025, 0.05, 0.1, 0.25, 0.5, 1, 2.5, 5, 10, 30, 60, 120, 300];
+/** From half a millisecond to a second between two tokens. */
+const TBOT_BUCKETS = [0.0005, 0.001, 0.0025, 0.005, 0.0075, 0.01, 0.015, 0.02, 0.03, 0.05, 0.075, 0.1, 0.2, 0.5, 1];
 /** Choosing an engine takes microseconds. */
 const ROUTE_BUCKETS = [0.000001, 0.0000025, 0.000005, 0.00001, 0.000025, 0.00005, 0.0001, 0.00025, 0.001, 0.01];
 
@@ -18,6 +20,13 @@ export interface GatewayMetrics {
   readonly penaltyFactor: Gauge<"engine">;
   readonly routeSeconds: Histogram;
   readonly ttftSeconds: Histogram<"class">;
+  readonly tbotSeconds: Histogram<"class">;
+  readonly tokens: Counter<"class" | "kind">;
+  readonly answersWithoutUsage: Counter<"class">;
+  readonly answersUnread: Counter<"class">;
+  readonly malformedEvents: Counter<"class">;
+  readonly observerFailures: Counter;
+  readonly decisionBytes: Gauge;
   readonly requestSeconds: Histogram<"class">;
   readonly placed: Counter<"reason">;
   readonly snapshotVersion: Gauge;
@@ -96,9 +105,50 @@ export function createMetrics(): GatewayMetrics {
     }),
     ttftSeconds: new Histogram({
       name: "guidevane_ttft_seconds",
-      help: "From a stream's arrival to the first bytes of its answer's body",
+      help: "From a stream's arrival to its first event with content",
       labelNames: ["class"],
       buckets: LATENCY_BUCKETS,
+      registers,
+    }),
+    tbotSeconds: new Histogram({
+      name: "guidevane_tbot_seconds",
+      help: "Mean time between the output tokens of a stream",
+      labelNames: ["class"],
+      buckets: TBOT_BUCKETS,
+      registers,
+    }),
+    tokens: new Counter({
+      name: "guidevane_tokens_total",
+      help: "Tokens by the usage that engines told",
+      labelNames: ["class", "kind"],
+      registers,
+    }),
+    answersWithoutUsage: new Counter({
+      name: "guidevane_answers_without_usage_total",
+      help: "Good answers that told no usage, so that their tokens are not counted",
+      labelNames: ["class"],
+      registers,
+    }),
+    answersUnread: new Counter({
+      name: "guidevane_answers_unread_total",
+      help: "Good answers that were passed on without being read: compressed, or of an unknown type",
+      labelNames: ["class"],
+      registers,
+    }),
+    malformedEvents: new Counter({
+      name: "guidevane_malformed_events_total",
+      help: "Events of answers that are no JSON; passed on as they are",
+      labelNames: ["class"],
+      registers,
+    }),
+    observerFailures: new Counter({
+      name: "guidevane_observer_failures_total",
+      help: "Answers that were read no further for a fault of the gateway's own; passed on all the same",
+      registers,
+    }),
+    decisionBytes: new Gauge({
+      name: "guidevane_decision_log_bytes",
+      help: "Memory set aside for the last decisions",
       registers,
     }),
     requestSeconds: new Histogram({

@@ -1,11 +1,9 @@
 import { AnswerDocuments } from "./answer-document.ts";
-import type { AnswerError } from "./answer-error.ts";
+import { type AnswerError, answerError } from "./answer-error.ts";
+import { type AnswerKind, answerKind } from "./answer-kind.ts";
 import { BODY_ROOT, EVENT_ROOT } from "./answer-paths.ts";
 import { EventReader, type EventSink } from "./event-reader.ts";
-import { headerOf } from "./headers.ts";
-
-/** How an answer is read: as events, as one JSON document, or not at all. */
-export type AnswerKind = "events" | "json" | "unread";
+import { EventTemplate } from "./event-template.ts";
 
 /** What was read of one answer. Plain data. */
 export interface AnswerFacts {
@@ -50,6 +48,7 @@ export class AnswerObserver implements EventSink {
   /** What the data of the event at hand began with. */
   #data: number = DATA.nothing;
   #donePlace = 0;
+  readonly #template = new EventTemplate();
 
   #events = 0;
   #failedAt = 0;
@@ -69,8 +68,9 @@ export class AnswerObserver implements EventSink {
    */
   constructor(status: number, headers: readonly string[], onFailure: (error: unknown) => void, choices: number = 1) {
     this.#choices = choices;
-    this.#unread = whyUnread(status, headers);
-    this.#kind = this.#unread !== null ? "unread" : isEventStream(headers) ? "events" : "json";
+    const { kind, unread } = answerKind(status, headers);
+    this.#kind = kind;
+    this.#unread = unread;
     this.#documents = new AnswerDocuments(this.#kind === "events" ? EVENT_ROOT : BODY_ROOT);
     this.#reader = new EventReader(this);
     this.#onFailure = onFailure;
@@ -183,16 +183,33 @@ export class AnswerObserver implements EventSink {
       if (at === end) return;
       const first = bytes[at]!;
       this.#data = first === OPEN_OBJECT ? DATA.json : first === DONE[0] ? DATA.done : DATA.other;
-      if (this.#data === DATA.json) this.#documents.begin();
+      if (this.#data === DATA.json && this.#template.fits(bytes, at, end)) {
+        this.#data = DATA.again;
+        return;
+      }
+      if (this.#data === DATA.json) {
+        this.#documents.begin();
+        this.#documents.push(bytes, at, end);
+        this.#learn(bytes, at, end);
+        return;
+      }
     }
     if (this.#data === DATA.json) this.#documents.push(bytes, at, end);
     else if (this.#data === DATA.done) this.#matchDone(bytes, at, end);
+    // A document that was whole already goes on.
+    else if (this.#data === DATA.again && !isBlank(bytes, at, end)) this.#data = DATA.other;
   }
 
   event(name: string): void {
     const data = this.#data;
     this.#data = DATA.nothing;
     if (data === DATA.nothing || name === "ping" || name === "keepalive") return;
+    if (data === DATA.again) {
+      this.#count();
+      if (name === "error") this.#failWith(answerError(null, null, null));
+      else this.#countContent();
+      return;
+    }
     if (data === DATA.done) {
       if (this.#donePlace === DONE.length) this.#isOver = true;
       else this.#malformedEvents += 1;
@@ -213,11 +230,13 @@ export class AnswerObserver implements EventSink {
       this.#isOver = true;
       documents.takeStatus();
     }
-    if (documents.hasContent) {
-      this.#contentEvents += 1;
-      this.#firstContentMs ??= this.#nowMs;
-      this.#lastContentMs = this.#nowMs;
-    }
+    if (documents.hasContent) this.#countContent();
+  }
+
+  #countContent(): void {
+    this.#contentEvents += 1;
+    this.#firstContentMs ??= this.#nowMs;
+    this.#lastContentMs = this.#nowMs;
   }
 
   #count(): void {
@@ -229,6 +248,13 @@ export class AnswerObserver implements EventSink {
     if (this.#error !== null) return;
     this.#error = error;
     this.#failedAt = this.#events;
+  }
+
+  /** What an event with content says, the next ones are likely to say again; what it says once more changes nothing. */
+  #learn(bytes: Uint8Array, start: number, end: number): void {
+    const { whole, hasContent, endsStream, textStart, textEnd } = this.#documents;
+    if (whole && hasContent && !endsStream && textStart > start)
+      this.#template.learn(bytes, start, end, textStart, textEnd);
   }
 
   /** Spaces may stand after it. */
@@ -265,7 +291,8 @@ export class AnswerObserver implements EventSink {
   }
 }
 
-const DATA = { nothing: 0, json: 1, done: 2, other: 3 } as const;
+/** `again`: the same as an event before but for its text. */
+const DATA = { nothing: 0, json: 1, done: 2, other: 3, again: 4 } as const;
 const OPEN_OBJECT = 0x7b;
 const DONE: Uint8Array = Buffer.from("[DONE]");
 
@@ -273,18 +300,7 @@ function isSpace(byte: number): boolean {
   return byte === 0x20 || byte === 0x0a || byte === 0x0d || byte === 0x09;
 }
 
-function isEventStream(headers: readonly string[]): boolean {
-  return /^text\/event-stream\b/i.test(headerOf(headers, "content-type") ?? "");
+function isBlank(bytes: Uint8Array, start: number, end: number): boolean {
+  for (let at = start; at < end; at++) if (!isSpace(bytes[at]!)) return false;
+  return true;
 }
-
-function whyUnread(status: number, headers: readonly string[]): string | null {
-  if (status !== 200) return `status ${status}`;
-  const encoding = headerOf(headers, "content-encoding") ?? "";
-  // A compressed answer is left alone: to read it would cost more than to pass it on.
-  if (!/^(identity)?$/i.test(encoding)) return `content-encoding ${encoding.slice(0, SHOWN)}`;
-  const type = headerOf(headers, "content-type") ?? "none";
-  if (isEventStream(headers) || /^application\/([\w.-]+\+)?json\b/i.test(type)) return null;
-  return `content-type ${type.slice(0, SHOWN)}`;
-}
-
-const SHOWN = 40;

@@ -7,12 +7,15 @@ import type { AttemptReport } from "./attempt-result.ts";
 import { type ClientKey, ClientKeys } from "./client-keys.ts";
 import type { CompiledSnapshot } from "./compiled-snapshots.ts";
 import type { EngineCredentials } from "./credentials.ts";
+import type { Decision } from "./decision.ts";
+import { Decisions } from "./decisions.ts";
 import { Arrivals, type ClassCounts } from "./demand.ts";
 import { Engines } from "./engines.ts";
 import { GuardAdmission } from "./guard-admission.ts";
 import type { AttemptNews } from "./guard-penalties.ts";
 import { SharedStreams } from "./guard-streams.ts";
 import { createMetrics, type GatewayMetrics } from "./metrics.ts";
+import { ResponseMemory } from "./response-memory.ts";
 import { createRoute } from "./route.ts";
 import { Routing } from "./routing.ts";
 import { createFront } from "./server.ts";
@@ -51,10 +54,15 @@ export interface RequestThreadOptions {
   /** And the counts of streams, in which this thread has its own part. */
   readonly streamMemory: SharedArrayBuffer;
   readonly thread: number;
+  /** And what is remembered of the Responses API. */
+  readonly responseMemory: SharedArrayBuffer;
   readonly settings: RequestSettings;
   readonly first: CompiledSnapshot;
   readonly news: ThreadNews;
 }
+
+/** Decisions that a process remembers; each of its threads its part. */
+const DECISIONS = 100_000;
 
 /**
  * The request path of one thread: a listener, what requests are routed by, connections to engines, and counts. It never
@@ -64,6 +72,7 @@ export class RequestThread {
   readonly metrics: GatewayMetrics = createMetrics();
   readonly #options: RequestThreadOptions;
   readonly #arrivals = new Arrivals();
+  readonly #decisions: Decisions;
   readonly #engines: Engines;
   readonly #admission: GuardAdmission;
   readonly #inUse = new Set<Routing>();
@@ -94,6 +103,9 @@ export class RequestThread {
       limits: () => gateway().limits,
     });
     this.#admission.use(options.first.snapshot);
+    const { cluster } = options.first.snapshot;
+    this.#decisions = new Decisions({ cluster, clock, entries: Math.ceil(DECISIONS / options.state.threads) });
+    this.metrics.decisionBytes.set(this.#decisions.bytes);
     const route = createRoute({
       clock,
       random,
@@ -109,6 +121,8 @@ export class RequestThread {
       news,
       demand: this.#arrivals,
       metrics: this.metrics,
+      decisions: this.#decisions,
+      responses: new ResponseMemory(options.responseMemory),
       onError: (error, requestId) =>
         news.failed(requestId, String(error), error instanceof Error ? error.stack : undefined),
     });
@@ -176,6 +190,11 @@ export class RequestThread {
     return this.#arrivals.take();
   }
 
+  /** What became of the last request with that id, and why; null where it is not known. */
+  findDecision(id: string): Decision | null {
+    return this.#decisions.find(id);
+  }
+
   /** Takes no new request, lets running answers finish for up to `graceMs`, then closes everything. */
   stop(graceMs: number): Promise<void> {
     this.#stopped ??= this.#stop(graceMs);
@@ -193,12 +212,13 @@ export class RequestThread {
   }
 
   #load(compiled: CompiledSnapshot): Routing {
-    const { state, factory, news } = this.#options;
-    const routing = new Routing(compiled, state, factory, (idle) => {
+    const { state, factory, news, thread } = this.#options;
+    const onIdle = (idle: Routing): void => {
       this.#inUse.delete(idle);
       this.#engines.sweep([...this.#inUse].map(({ snapshot }) => snapshot));
       news.idle(idle.number);
-    });
+    };
+    const routing = new Routing(compiled, state, factory, onIdle, thread);
     this.#inUse.add(routing);
     this.#engines.adopt(compiled.snapshot);
     return routing;

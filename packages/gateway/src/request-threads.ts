@@ -1,5 +1,6 @@
 import type { Address } from "./address.ts";
 import type { CompiledSnapshot } from "./compiled-snapshots.ts";
+import type { Decision } from "./decision.ts";
 import type { ClassCounts } from "./demand.ts";
 import type { MetricFigures } from "./metrics.ts";
 import { type RequestSettings, RequestThread, type RequestThreadOptions } from "./request-thread.ts";
@@ -20,6 +21,8 @@ export interface RequestThreads {
   engineDied(engine: string): void;
   /** What arrived since the last call. */
   takeArrivals(): readonly ReadonlyMap<string, ClassCounts>[];
+  /** What became of the last request with that id, and why; null where no thread knows it. */
+  findDecision(id: string): Promise<Decision | null>;
   /** Of each thread. */
   metrics(): Promise<MetricFigures[]>;
   /** Takes no new request, lets running answers finish for up to `graceMs`, then closes everything. */
@@ -60,6 +63,10 @@ export class OwnThread implements RequestThreads {
 
   takeArrivals(): readonly ReadonlyMap<string, ClassCounts>[] {
     return [this.#thread.takeArrivals()];
+  }
+
+  async findDecision(id: string): Promise<Decision | null> {
+    return this.#thread.findDecision(id);
   }
 
   async metrics(): Promise<MetricFigures[]> {

@@ -12,7 +12,16 @@ const TELL_EVERY_MS = 100;
 
 const port = parentPort;
 if (port === null) throw new Error("this module is the entry of a worker thread");
-const { selector, state, retryMemory, streamMemory, thread: index, settings, first } = workerData as WorkerStart;
+const {
+  selector,
+  state,
+  retryMemory,
+  streamMemory,
+  thread: index,
+  responseMemory,
+  settings,
+  first,
+} = workerData as WorkerStart;
 
 const tell = (word: Word): void => port.postMessage(word);
 const news = new NewsBatch((items) => tell({ kind: "news", items }));
@@ -24,6 +33,7 @@ const thread = new RequestThread({
   retryMemory,
   streamMemory,
   thread: index,
+  responseMemory,
   settings,
   first,
   news: news.news,
@@ -49,6 +59,8 @@ async function obey(order: Order): Promise<void> {
       return thread.engineDied(order.engine);
     case "metrics":
       return tell({ kind: "metrics", ticket: order.ticket, figures: await thread.metrics.registry.getMetricsAsJSON() });
+    case "decision":
+      return tell({ kind: "decision", ticket: order.ticket, decision: thread.findDecision(order.id) });
     case "listen":
       try {
         tell({ kind: "listening", url: await thread.listen(order.address, true) });

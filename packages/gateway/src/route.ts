@@ -1,7 +1,7 @@
 import type { IncomingMessage, ServerResponse } from "node:http";
 import type { Outcome } from "@guidevane/core";
 import type { Admitted, Waiting } from "@guidevane/guard";
-import { type HeadFacts, NO_CLASS, OUT, OUT_WORDS, ROUTE_STATUS, type RouteStatus } from "@guidevane/selector";
+import { HEAD, type HeadFacts, NO_CLASS, OUT, OUT_WORDS, ROUTE_STATUS, type RouteStatus } from "@guidevane/selector";
 import { accept } from "./accept.ts";
 import { resolveAlias } from "./alias.ts";
 import { type AnswerManner, type ApiError, writeError } from "./api-error.ts";
@@ -10,6 +10,9 @@ import { BodyMemory, type BodyShare, bodyMemoryBytes } from "./body-memory.ts";
 import type { ClientKeys } from "./client-keys.ts";
 import { corsHeaders, preflightAnswer } from "./cors.ts";
 import { readDeadline } from "./deadline.ts";
+import type { DecisionDraft } from "./decision-draft.ts";
+import { noteRouting } from "./decision-notes.ts";
+import type { Decisions } from "./decisions.ts";
 import { type Exchange, isClientRetry, ownAnswer } from "./exchange.ts";
 import { Forwarder, type ForwardParts } from "./forward.ts";
 import { createHeadFacts, fillHead, readHead } from "./head-facts.ts";
@@ -18,7 +21,9 @@ import { OTHER } from "./metrics.ts";
 import { modelsAnswer } from "./models.ts";
 import { ignoreLateError, refuseUnread, shedError, unroutable } from "./refusals.ts";
 import { requestIdOf } from "./request-id.ts";
+import { responseKey } from "./response-memory.ts";
 import type { Routing } from "./routing.ts";
+import { RuledOutLists } from "./ruled-out-lists.ts";
 
 /** What the request path works with. One per thread. */
 export interface RouteParts extends ForwardParts {
@@ -27,6 +32,8 @@ export interface RouteParts extends ForwardParts {
   /** What clients must bring; null = nothing. */
   readonly clientKeys: () => ClientKeys | null;
   readonly sinceControlMs: () => number;
+  /** What is remembered of requests. */
+  readonly decisions: Decisions;
   /** Told of an error that nobody foresaw; the client has had its 500. */
   readonly onError: (error: unknown, requestId: string) => void;
 }
@@ -41,6 +48,7 @@ export function createRoute(parts: RouteParts): (request: IncomingMessage, respo
     const requestId = requestIdOf(request.headers["x-request-id"] as string | undefined, parts.clock, parts.random);
     path.serve(request, response, requestId).catch((error: unknown) => {
       parts.onError(error, requestId);
+      parts.decisions.fail(requestId, INTERNAL.code);
       if (response.headersSent) response.destroy();
       else writeError(response, INTERNAL, { dialect: "openai", requestId });
     });
@@ -60,6 +68,7 @@ class RequestPath {
   readonly #facts: HeadFacts = createHeadFacts();
   readonly #out: Uint32Array = new Uint32Array(OUT_WORDS);
   readonly #forwarder: Forwarder;
+  readonly #ruledOut = new RuledOutLists();
   readonly #bodies: BodyParts;
 
   constructor(parts: RouteParts) {
@@ -89,19 +98,23 @@ class RequestPath {
       requestId,
       headers: corsHeaders(request, settings.cors),
     };
+    if (accepted.kind === "preflight") return preflightAnswer(request, response, settings.cors, accepted.allow);
+    const decision = this.#parts.decisions.begin(requestId, (request.url ?? "").split("?", 1)[0]!);
     const refuse = (error: ApiError): void => {
-      this.#count(undefined, "rejected");
+      decision.error = error.code;
+      this.#count(decision, undefined, "rejected");
       refuseUnread(request, response, error, manner, clock);
     };
 
     if (accepted.kind === "refused") return refuse(accepted.error);
-    if (accepted.kind === "preflight") return preflightAnswer(request, response, settings.cors, accepted.allow);
     const query = accepted.kind === "inference" ? accepted.query : "";
     const client = this.#parts.clientKeys()?.clientOf(request.rawHeaders, query) ?? null;
     if (client !== null && "status" in client) return refuse(client);
     if (accepted.kind === "models") {
       const error = modelsAnswer(response, this.#parts.routing().snapshot, accepted, manner);
-      return error === null ? undefined : this.#count(undefined, "rejected");
+      if (error === null) return this.#parts.decisions.forget(decision);
+      decision.error = error.code;
+      return this.#count(decision, undefined, "rejected");
     }
     const encoding = request.headers["content-encoding"];
     const deadlineMs = readDeadline(request.headers);
@@ -111,11 +124,11 @@ class RequestPath {
     askForBody(request, response);
 
     const body = await readBody(request, settings.limits, this.#bodies, share);
-    if (body.kind === "gone") return this.#count(undefined, "cancelled");
+    if (body.kind === "gone") return this.#count(decision, undefined, "cancelled");
     if (body.kind === "refused") return refuse(body.error);
     const text = await readable(body.bytes, encoding, settings.limits.bodyBytes, this.#bodies, share);
     if (text.kind === "refused") return refuse(text.error);
-    if (request.socket.destroyed) return this.#count(undefined, "cancelled");
+    if (request.socket.destroyed) return this.#count(decision, undefined, "cancelled");
 
     const routing = this.#parts.routing();
     routing.use();
@@ -137,6 +150,7 @@ class RequestPath {
         deadlineAtMs: deadlineMs === null ? null : arrivedMs + deadlineMs,
         className: undefined,
         attempts: [],
+        decision,
       });
     } finally {
       routing.done();
@@ -146,7 +160,7 @@ class RequestPath {
   /** Counts the arrival, whatever becomes of it; refuses what no engine can serve and what the plan sheds. */
   async #classify(exchange: Exchange): Promise<void> {
     const { demand, random } = this.#parts;
-    const { request, response, routing } = exchange;
+    const { request, routing } = exchange;
     const out = this.#out;
     const status = this.#choose(exchange, []);
     const className = out[OUT.requestClass] === NO_CLASS ? undefined : routing.classAt(out[OUT.requestClass]!);
@@ -157,10 +171,8 @@ class RequestPath {
 
     const error =
       status === ROUTE_STATUS.ok ? resolveAlias(exchange, out) : unroutable(exchange, status, out, random());
-    if (error !== null) {
-      writeError(response, error, ownAnswer(exchange));
-      return this.#count(exchange, "rejected");
-    }
+    noteRouting(exchange, out, this.#ruledOut);
+    if (error !== null) return this.#refuse(exchange, error, "rejected");
     return this.#enter(exchange, className ?? OTHER);
   }
 
@@ -176,21 +188,19 @@ class RequestPath {
     };
     const asked = admission.ask(requestClass, facts, exchange.deadlineAtMs);
     const answer = asked.kind === "waiting" ? await this.#turnOf(exchange, asked, requestClass) : asked;
-    if (answer === null) return this.#count(exchange, "cancelled");
+    if (answer === null) return this.#end(exchange, "cancelled");
     if (answer.kind === "shed") {
       demand.shed(requestClass);
       metrics.shed.inc({ class: requestClass, reason: answer.reason });
-      writeError(exchange.response, shedError(answer.reason, random()), ownAnswer(exchange));
-      return this.#count(exchange, "shed");
+      return this.#refuse(exchange, shedError(answer.reason, random()), "shed");
     }
     try {
       // While it waited other requests were routed, and engines changed.
       const status = asked.kind === "waiting" ? this.#choose(exchange, []) : ROUTE_STATUS.ok;
-      if (status !== ROUTE_STATUS.ok) {
-        writeError(exchange.response, unroutable(exchange, status, out, random()), ownAnswer(exchange));
-        return this.#count(exchange, "rejected");
-      }
-      return this.#count(exchange, await this.#forwarder.forward(exchange));
+      if (asked.kind === "waiting") noteRouting(exchange, out, this.#ruledOut);
+      if (status !== ROUTE_STATUS.ok)
+        return this.#refuse(exchange, unroutable(exchange, status, out, random()), "rejected");
+      return this.#end(exchange, await this.#forwarder.forward(exchange));
     } finally {
       admission.leave(requestClass);
     }
@@ -223,15 +233,46 @@ class RequestPath {
       return ROUTE_STATUS.noEligibleEngine;
     }
     fillHead(this.#facts, head, numbers, this.#parts.clock.nowMs(), tried);
+    const status = this.#route(routing, text);
+    const slot = this.#rememberedSlot(exchange, numbers.tenant);
+    if (slot === null) return status;
+    // Only the engine that gave the answer before this one has it.
+    this.#facts.words[HEAD.followed] = 1 + slot;
+    return this.#route(routing, text);
+  }
+
+  #route({ router }: Routing, text: Buffer): RouteStatus {
     const fromMs = performance.now();
-    const status = routing.router.route(this.#facts, text, this.#out);
+    const status = router.route(this.#facts, text, this.#out);
     this.#parts.metrics.routeSeconds.observe((performance.now() - fromMs) / 1000);
     return status;
   }
 
-  /** The request is over. Undefined where it ended before it was routed. */
-  #count(exchange: Exchange | undefined, outcome: Outcome): void {
-    const { metrics, clock } = this.#parts;
+  /** Where the answer that the body names (`previous_response_id`) came from; null where it names none or nobody knows. */
+  #rememberedSlot({ routing, text }: Exchange, tenant: number): number | null {
+    const [start, end] = [this.#out[OUT.previousStart]!, this.#out[OUT.previousEnd]!];
+    if (end <= start) return null;
+    const { responses, clock } = this.#parts;
+    const engine = responses.find(responseKey(text, start, end, tenant), clock.nowMs() / 1000);
+    return engine === 0 ? null : routing.slotOfHash(engine);
+  }
+
+  /** The gateway answers itself. */
+  #refuse(exchange: Exchange, error: ApiError, outcome: Outcome): void {
+    exchange.decision.error = error.code;
+    writeError(exchange.response, error, ownAnswer(exchange));
+    this.#end(exchange, outcome);
+  }
+
+  #end(exchange: Exchange, outcome: Outcome): void {
+    this.#count(exchange.decision, exchange, outcome);
+  }
+
+  /** The request is over. Without an exchange it ended before it was routed. */
+  #count(decision: DecisionDraft, exchange: Exchange | undefined, outcome: Outcome): void {
+    const { metrics, clock, decisions } = this.#parts;
+    decision.outcome = outcome;
+    decisions.end(decision);
     const requestClass = exchange?.className ?? OTHER;
     metrics.requests.inc({ class: requestClass, outcome });
     if (exchange === undefined) return;

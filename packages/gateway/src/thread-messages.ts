@@ -1,6 +1,7 @@
 import type { SharedState } from "@guidevane/selector";
 import type { Address } from "./address.ts";
 import type { CompiledSnapshot } from "./compiled-snapshots.ts";
+import type { Decision } from "./decision.ts";
 import type { ClassCounts } from "./demand.ts";
 import type { MetricFigures } from "./metrics.ts";
 import type { RequestSettings, ThreadNews } from "./request-thread.ts";
@@ -12,6 +13,7 @@ export interface WorkerStart {
   readonly retryMemory: SharedArrayBuffer;
   readonly streamMemory: SharedArrayBuffer;
   readonly thread: number;
+  readonly responseMemory: SharedArrayBuffer;
   readonly settings: RequestSettings;
   readonly first: CompiledSnapshot;
 }
@@ -25,6 +27,7 @@ export type Order =
   | { readonly kind: "control-heard" }
   | { readonly kind: "engine-died"; readonly engine: string }
   | { readonly kind: "metrics"; readonly ticket: number }
+  | { readonly kind: "decision"; readonly ticket: number; readonly id: string }
   | { readonly kind: "stop"; readonly graceMs: number };
 
 /** One call of `ThreadNews`: its name and what it was given. */
@@ -41,4 +44,5 @@ export type Word =
   | { readonly kind: "news"; readonly items: readonly NewsItem[] }
   | { readonly kind: "arrivals"; readonly arrived: ReadonlyMap<string, ClassCounts> }
   | { readonly kind: "metrics"; readonly ticket: number; readonly figures: MetricFigures }
+  | { readonly kind: "decision"; readonly ticket: number; readonly decision: Decision | null }
   | { readonly kind: "stopped" };

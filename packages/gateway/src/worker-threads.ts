@@ -2,6 +2,7 @@ import { Worker } from "node:worker_threads";
 import type { Clock } from "@guidevane/core";
 import { type Address, claim } from "./address.ts";
 import type { CompiledSnapshot } from "./compiled-snapshots.ts";
+import type { Decision } from "./decision.ts";
 import type { ClassCounts } from "./demand.ts";
 import type { Logger } from "./logger.ts";
 import type { MetricFigures } from "./metrics.ts";
@@ -89,6 +90,12 @@ export class WorkerThreads implements RequestThreads {
     return taken;
   }
 
+  async findDecision(id: string): Promise<Decision | null> {
+    const found = await Promise.all(this.#threads.map((thread) => thread.findDecision(id)));
+    // A client may have sent one id to several threads: the last one counts.
+    return found.reduce((last, each) => (each !== null && (last === null || each.at > last.at) ? each : last), null);
+  }
+
   async metrics(): Promise<MetricFigures[]> {
     const living = await Promise.all(this.#threads.map((thread) => thread.metrics()));
     return [...this.#ended, ...living];
@@ -104,11 +111,20 @@ export class WorkerThreads implements RequestThreads {
   }
 
   #start(index: number, first: CompiledSnapshot, deaths = 0): Thread {
-    const { selector, state, retryMemory, streamMemory, clock, logger, newsOf } = this.#options;
+    const { selector, state, retryMemory, streamMemory, responseMemory, clock, logger, newsOf } = this.#options;
     const bornMs = clock.nowMs();
     return new Thread({
       worker: this.#options.worker ?? REQUEST_WORKER,
-      start: { selector, state, retryMemory, streamMemory, thread: index, settings: this.#settings, first },
+      start: {
+        selector,
+        state,
+        retryMemory,
+        streamMemory,
+        responseMemory,
+        thread: index,
+        settings: this.#settings,
+        first,
+      },
       clock,
       news: newsOf(index),
       onArrivals: (arrived) => this.#arrivals.push(arrived),
@@ -151,6 +167,9 @@ interface ThreadOptions {
   readonly onDeath: (why: string, figures: MetricFigures | null) => void;
 }
 
+/** What a thread says to a question. */
+type Answer = Extract<Word, { kind: "metrics" | "decision" }>;
+
 /** One worker, as the process talks to it. */
 class Thread {
   readonly #options: ThreadOptions;
@@ -158,7 +177,8 @@ class Thread {
   readonly #gone: Promise<void>;
   #figures: MetricFigures | null = null;
   #tickets = 0;
-  readonly #asked = new Map<number, (figures: MetricFigures | null) => void>();
+  /** Questions under way, by ticket; null answers one that the thread does not. */
+  readonly #asked = new Map<number, (word: Answer | null) => void>();
   #onListening: ((word: Extract<Word, { kind: "listening" | "not-listening" }>) => void) | null = null;
   #why = "it ended";
 
@@ -196,15 +216,26 @@ class Thread {
 
   /** Of a thread too busy to answer, or dead, what it said last. */
   async metrics(): Promise<MetricFigures> {
+    const answer = await this.#ask((ticket) => ({ kind: "metrics", ticket }));
+    if (answer?.kind === "metrics") this.#figures = answer.figures;
+    return this.#figures ?? [];
+  }
+
+  /** A thread too busy to answer, or dead, knows none. */
+  async findDecision(id: string): Promise<Decision | null> {
+    const answer = await this.#ask((ticket) => ({ kind: "decision", ticket, id }));
+    return answer?.kind === "decision" ? answer.decision : null;
+  }
+
+  async #ask(question: (ticket: number) => Order): Promise<Answer | null> {
     const ticket = this.#tickets++;
-    const asked = new Promise<MetricFigures | null>((resolve) => this.#asked.set(ticket, resolve));
+    const asked = new Promise<Answer | null>((resolve) => this.#asked.set(ticket, resolve));
     const cancel = this.#options.clock.after(ANSWER_MS, () => this.#asked.get(ticket)?.(null));
-    this.order({ kind: "metrics", ticket });
-    const figures = await asked;
+    this.order(question(ticket));
+    const answer = await asked;
     cancel();
     this.#asked.delete(ticket);
-    if (figures !== null) this.#figures = figures;
-    return this.#figures ?? [];
+    return answer;
   }
 
   async stop(graceMs: number): Promise<void> {
@@ -223,7 +254,8 @@ class Thread {
         this.#options.onArrivals(word.arrived);
         break;
       case "metrics":
-        this.#asked.get(word.ticket)?.(word.figures);
+      case "decision":
+        this.#asked.get(word.ticket)?.(word);
         break;
       case "listening":
       case "not-listening":

@@ -1,0 +1,57 @@
+import type { Outcome, SnapshotCell } from "@guidevane/core";
+import type { AttemptRecord } from "./exchange.ts";
+import type { RuledOutList } from "./ruled-out-lists.ts";
+
+/** What is gathered of a request from its arrival to its end. One object a request, filled in as it goes. */
+export interface DecisionDraft {
+  readonly id: string;
+  readonly path: string;
+  /** By the wall clock. */
+  readonly atMs: number;
+  stream: boolean;
+  first: boolean;
+  className: string | null;
+  model: string | null;
+  tenant: string | null;
+  /** Index into `KEY_SOURCES`. */
+  keySource: number;
+  slot: number | null;
+  home: string | null;
+  /** Its state word (`STATE`). */
+  homeState: number | null;
+  second: string | null;
+  ruledOut: RuledOutList | null;
+  version: number | null;
+  /** The cell that it was routed in. */
+  cell: SnapshotCell | null;
+  /** Those that are over. */
+  attempts: readonly AttemptRecord[];
+  error: string | null;
+  outcome: Outcome | null;
+  ttftMs: number | null;
+}
+
+export function createDraft(id: string, path: string, atMs: number, noKeySource: number): DecisionDraft {
+  return {
+    id,
+    path,
+    atMs,
+    stream: false,
+    first: false,
+    className: null,
+    model: null,
+    tenant: null,
+    keySource: noKeySource,
+    slot: null,
+    home: null,
+    homeState: null,
+    second: null,
+    ruledOut: null,
+    version: null,
+    cell: null,
+    attempts: [],
+    error: null,
+    outcome: null,
+    ttftMs: null,
+  };
+}

@@ -1,0 +1,77 @@
+import type { Outcome } from "@guidevane/core";
+import type { KeySource } from "@guidevane/selector";
+
+/** Why an engine could not take a request. */
+export interface RuledOutEngine {
+  readonly engine: string;
+  readonly by: string;
+  /** For a person: `lacks vision`. */
+  readonly message: string;
+}
+
+/** An engine as routers see it. `probes-fail`: out by its probes alone, and still asked when nothing else is left. */
+export type RoutedState = "ready" | "out" | "draining" | "cooling" | "probes-fail";
+
+/** One attempt at an engine. Times in ms since it began; null where it did not come so far, or has no such phase. */
+export interface DecisionAttempt {
+  readonly engine: string;
+  /** Why this engine; see `REASONS` of the selector. */
+  readonly reason: string;
+  readonly outcome: Outcome;
+  readonly status: number | null;
+  /** null also on a connection that was there already. */
+  readonly connectMs: number | null;
+  readonly headMs: number | null;
+  readonly firstTokenMs: number | null;
+  readonly endMs: number;
+  /** Of the answer's body. */
+  readonly bytes: number;
+}
+
+/** What one more request of the class costs the fleet at an engine, by the snapshot that routed it; ms. */
+export interface DecisionAddends {
+  readonly networkMs: number;
+  readonly serviceMs: number;
+  readonly congestionMs: number;
+  readonly capacityPriceMs: number;
+  readonly stabilityMs: number;
+}
+
+/** `GET /v1/decisions/:id`: where a request went, and why. What is null was not known when the request ended. */
+export interface Decision {
+  readonly id: string;
+  /** When it arrived, ISO 8601 UTC. */
+  readonly at: string;
+  readonly cluster: string;
+  readonly class: string | null;
+  readonly model: string | null;
+  readonly path: string;
+  readonly stream: boolean;
+  readonly tenant: string | null;
+  readonly key: { readonly source: KeySource; readonly slot: number | null };
+  readonly home: string | null;
+  /** How home stood when the request was routed, and the part of its keys that it took (1 = all). */
+  readonly homeState: { readonly state: RoutedState; readonly factor: number } | null;
+  /** The candidate after home; null where home took the request at once. */
+  readonly second: string | null;
+  /** A conversation's first request. */
+  readonly first: boolean;
+  readonly ruledOut: readonly RuledOutEngine[];
+  /** Version of the snapshot that routed it; 0 = bootstrap; null = it was not routed. */
+  readonly snapshot: number | null;
+  /** Of the engine of the last attempt, as are the addends. */
+  readonly weight: number | null;
+  readonly addends: DecisionAddends | null;
+  readonly attempts: readonly DecisionAttempt[];
+  /** null = it runs. */
+  readonly outcome: Outcome | null;
+  /** Code of the gateway's own refusal; null = it refused nothing. */
+  readonly error: string | null;
+  /** From its arrival to the first content of a stream. */
+  readonly ttftMs: number | null;
+  readonly promptTokens: number | null;
+  readonly completionTokens: number | null;
+  readonly cachedTokens: number | null;
+  /** See `AnswerFacts`. */
+  readonly tokensFrom: "usage" | "partial" | "events" | null;
+}

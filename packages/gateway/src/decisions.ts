@@ -1,0 +1,151 @@
+import type { Clock } from "@guidevane/core";
+import { KEY_SOURCES, xxh32 } from "@guidevane/selector";
+import type { Decision, RuledOutEngine } from "./decision.ts";
+import { createDraft, type DecisionDraft } from "./decision-draft.ts";
+import { idOfRecord, RECORD_BYTES, readRecord, writeRecord } from "./decision-record.ts";
+import { EntryLog } from "./entry-log.ts";
+import { RecordReader, RecordWriter } from "./record-bytes.ts";
+import type { RuledOutList } from "./ruled-out-lists.ts";
+
+export interface DecisionsOptions {
+  readonly cluster: string;
+  readonly clock: Clock;
+  /** Kept at most. Default 100,000. */
+  readonly entries?: number;
+}
+
+/**
+ * The last decisions of one thread, from their arrival on: what runs as objects, what is over as records in a log of fixed
+ * size. To remember one is a few writes into memory that is there.
+ */
+export class Decisions {
+  readonly #options: DecisionsOptions;
+  readonly #log: EntryLog;
+  readonly #writer: RecordWriter;
+  readonly #running = new Map<string, DecisionDraft>();
+  readonly #id = Buffer.alloc(ID_BYTES);
+  readonly #entries: number;
+
+  constructor(options: DecisionsOptions) {
+    this.#options = options;
+    this.#entries = options.entries ?? 100_000;
+    this.#log = new EntryLog({
+      // Lists of ruled-out engines are entries too, a few for each `1 / LIST_AGES` of the log.
+      entries: Math.ceil(this.#entries * 1.05),
+      bytes: this.#entries * BYTES_PER_ENTRY + 4 * ENTRY_BYTES,
+      entryBytes: ENTRY_BYTES,
+    });
+    this.#writer = new RecordWriter(this.#log.buffer);
+  }
+
+  /** A request has arrived. */
+  begin(id: string, path: string): DecisionDraft {
+    const draft = createDraft(id, path, this.#options.clock.wallMs(), NO_KEY);
+    this.#running.set(id, draft);
+    return draft;
+  }
+
+  /** It is over: `draft.outcome` says how. */
+  end(draft: DecisionDraft): void {
+    const { id } = draft;
+    // A client may send one id twice at a time; the younger request has its place.
+    if (this.#running.get(id) === draft) this.#running.delete(id);
+    const list = this.#keep(draft.ruledOut);
+    const at = this.#log.open();
+    this.#writer.at = at;
+    writeRecord(this.#writer, draft, list);
+    this.#log.close(this.#writer.at - at, this.#tag(id));
+  }
+
+  /** The gateway failed on it, in a way that nobody foresaw. */
+  fail(id: string, error: string): void {
+    const draft = this.#running.get(id);
+    if (draft === undefined) return;
+    draft.outcome = "fault";
+    draft.error = error;
+    this.end(draft);
+  }
+
+  /** It was no request to be decided on. */
+  forget(draft: DecisionDraft): void {
+    if (this.#running.get(draft.id) === draft) this.#running.delete(draft.id);
+  }
+
+  /** The last request with that id; null where none is kept. Plain data. */
+  find(id: string): Decision | null {
+    const running = this.#running.get(id);
+    if (running !== undefined) return this.#read(this.#asRecord(running), running.ruledOut?.engines);
+    if (Buffer.byteLength(id) > ID_BYTES) return null;
+    const record = this.#log.find(this.#tag(id), (entry) => idOfRecord(entry) === id);
+    return record === null ? null : this.#read(record);
+  }
+
+  /** Memory that it holds, whatever it is used for. */
+  get bytes(): number {
+    return this.#log.bytes;
+  }
+
+  get running(): number {
+    return this.#running.size;
+  }
+
+  #read(record: Buffer, ruledOut?: readonly RuledOutEngine[]): Decision {
+    return readRecord(record, this.#options.cluster, (list) => ruledOut ?? this.#listAt(list));
+  }
+
+  #asRecord(draft: DecisionDraft): Buffer {
+    const buffer = Buffer.alloc(RECORD_BYTES);
+    const writer = new RecordWriter(buffer);
+    writeRecord(writer, draft, 0);
+    return buffer.subarray(0, writer.at);
+  }
+
+  #tag(id: string): number {
+    const length = this.#id.write(id, "latin1");
+    return xxh32(this.#id, 0, length, 0);
+  }
+
+  /**
+   * @returns the entry of the list, 0 for an empty one. It is written again before it is old, so that it outlives the
+   *   decisions that name it but for the oldest of them
+   */
+  #keep(list: RuledOutList | null): number {
+    if (list === null || list.engines.length === 0) return 0;
+    const isYoung = this.#log.entry(list.entry) !== null && this.#log.ageOf(list.entry) < this.#entries / LIST_AGES;
+    if (isYoung) return list.entry;
+    const at = this.#log.open();
+    const writer = this.#writer;
+    writer.at = at;
+    const shown = list.engines.slice(0, LISTED_MAX);
+    writer.count(shown.length);
+    for (const { engine, by, message } of shown) {
+      writer.text(engine);
+      writer.text(by);
+      writer.text(message);
+    }
+    list.entry = this.#log.close(writer.at - at, null);
+    return list.entry;
+  }
+
+  #listAt(list: number): RuledOutEngine[] {
+    const entry = list === 0 ? null : this.#log.entry(list);
+    if (entry === null) return [];
+    const from = new RecordReader(entry);
+    return Array.from({ length: from.count() ?? 0 }, () => ({
+      engine: from.text() ?? "",
+      by: from.text() ?? "",
+      message: from.text() ?? "",
+    }));
+  }
+}
+
+/** Request ids are no longer. */
+const ID_BYTES = 128;
+const NO_KEY = KEY_SOURCES.indexOf("none");
+
+/** A record of a request with a UUID and one attempt takes some 200 bytes; with long ids and retries fewer are kept. */
+const BYTES_PER_ENTRY = 256;
+/** Engines that a list names; a fleet of more has the rest of them left out of the record. */
+const LISTED_MAX = 80;
+const ENTRY_BYTES: number = Math.max(RECORD_BYTES, 4 + LISTED_MAX * 3 * 256);
+const LIST_AGES = 20;
