@@ -1,0 +1,354 @@
+#!/usr/bin/env python3
+"""Makes a tiny model that real engines serve, offline, and whose every answer is known byte for byte.
+
+    pip install numpy tokenizers gguf
+    tiny-model.py FOLDER [--layers 2 --hidden 128 --ffn 256 --context 8192]
+
+writes, in about half a second:
+
+    FOLDER/gguf/tiny.gguf    for llama.cpp
+    FOLDER/hf/               for vLLM and transformers
+    FOLDER/hub/              the same as a hub's cache: with HF_HOME=FOLDER and HF_HUB_OFFLINE=1 it is `local/tiny`
+    FOLDER/expected.json     what it says: {"text", "think", "tool": {"name", "arguments"}, "tokens"}
+
+It is a Llama whose weights are a script. What attention and feed-forward layers add is zero, so the hidden state stays the
+embedding of the last token; row b of the output matrix is the sum of the embeddings of all tokens a that b follows. So each
+token has one successor, at any temperature in use, while the engine does all of its work: tokenise, schedule, cache, attend,
+sample, detokenise. The chat template ends in a token that begins one of four chains: the text; a tool call where tools are
+given and the last word is the user's; a thought before the text (`enable_thinking`); or, for the prompt "Go on without end.",
+words in a circle. A raw prompt ends in none of them: its completion runs through the vocabulary. Both stop only at max_tokens.
+"""
+import argparse
+import json
+import os
+import pydoc_data.topics
+import random
+import shutil
+import struct
+
+import numpy as np
+from tokenizers import Tokenizer, decoders, models, pre_tokenizers, processors, trainers
+
+VOCABULARY = 2048
+HEAD_SIZE = 64
+WORDS = 60
+SEED = 11
+
+END, TURN = "<|im_end|>", "<|im_start|>"
+PAD = "<|endoftext|>"
+TEXT, CALL, THINK, CIRCLE = "<|say|>", "<|call|>", "<|muse|>", "<|circle|>"
+CONTROL = [PAD, TURN, END, TEXT, CALL, THINK, CIRCLE]
+# Whole tokens, so that the call is short and the engines' own parsers of Hermes' format read it.
+CALL_PIECES = ["<tool_call>", '{"name": "', "get_weather", '", "arguments": ', '{"city": "', "Paris", '"}}', "</tool_call>"]
+THINK_PIECES = ["<think>", "</think>"]
+# Several tokens for one character: a stream must not tear it.
+SPLIT = "é🦊"
+
+TEMPLATE = """\
+{%- if tools %}<|im_start|>system
+{% if messages[0].role == 'system' %}{{ messages[0].content }}
+
+{% endif %}You may call these functions:
+<tools>
+{%- for tool in tools %}
+{{ tool | tojson }}
+{%- endfor %}
+</tools>
+Call one by a JSON object with name and arguments within <tool_call></tool_call>.<|im_end|>
+{% elif messages[0].role == 'system' %}<|im_start|>system
+{{ messages[0].content }}<|im_end|>
+{% endif %}
+{%- for message in messages %}
+{%- if message.role == 'user' or (message.role == 'system' and not loop.first) %}<|im_start|>{{ message.role }}
+{{ message.content }}<|im_end|>
+{% elif message.role == 'assistant' %}<|im_start|>assistant
+{{ message.content or '' }}
+{%- for call in message.tool_calls or [] %}
+{%- set asked = call.function or call %}
+<tool_call>
+{"name": "{{ asked.name }}", "arguments": {{ asked.arguments if asked.arguments is string else asked.arguments | tojson }}}
+</tool_call>
+{%- endfor %}<|im_end|>
+{% elif message.role == 'tool' %}<|im_start|>user
+<tool_response>
+{{ message.content }}
+</tool_response><|im_end|>
+{% endif %}
+{%- endfor %}
+{%- if add_generation_prompt %}<|im_start|>assistant
+{% if enable_thinking is defined and enable_thinking %}<|muse|>
+{%- elif 'Go on without end.' in (messages[-1].content or '') %}<|circle|>
+{%- elif tools and messages[-1].role == 'user' %}<|call|>
+{%- else %}<|say|>{% endif %}{% endif %}"""
+
+
+def main():
+    parser = argparse.ArgumentParser()
+    parser.add_argument("folder")
+    parser.add_argument("--layers", type=int, default=2)
+    parser.add_argument("--hidden", type=int, default=128)
+    parser.add_argument("--ffn", type=int, default=256)
+    parser.add_argument("--context", type=int, default=8192)
+    size = parser.parse_args()
+    tokenizer = make_tokenizer()
+    script = Script(tokenizer)
+    tensors = make_tensors(size, script.successor)
+    write_hugging_face(size, tokenizer, tensors)
+    write_gguf(size, tokenizer, tensors)
+    write_json(os.path.join(size.folder, "expected.json"), script.expected())
+
+
+def make_tokenizer():
+    """Byte-level pairs, learnt from the texts that every Python has."""
+    tokenizer = Tokenizer(models.BPE())
+    tokenizer.pre_tokenizer = pre_tokenizers.ByteLevel(add_prefix_space=False)
+    tokenizer.decoder = decoders.ByteLevel()
+    tokenizer.post_processor = processors.ByteLevel(trim_offsets=False)
+    topics = pydoc_data.topics.topics
+    learnt = VOCABULARY - len(CONTROL) - len(CALL_PIECES) - len(THINK_PIECES)
+    alphabet = sorted(pre_tokenizers.ByteLevel.alphabet())
+    trainer = trainers.BpeTrainer(vocab_size=learnt, show_progress=False, initial_alphabet=alphabet)
+    tokenizer.train_from_iterator([topics[name] for name in sorted(topics)], trainer)
+    tokenizer.add_special_tokens(CONTROL)
+    tokenizer.add_tokens(CALL_PIECES + THINK_PIECES)
+    return tokenizer
+
+
+class Script:
+    """What follows what, and what that comes to in words."""
+
+    def __init__(self, tokenizer):
+        self.tokenizer = tokenizer
+        number = tokenizer.token_to_id
+        words = sorted(word for word in tokenizer.get_vocab() if is_word(word))
+        random.Random(SEED).shuffle(words)
+        split = tokenizer.encode(SPLIT).ids
+        # A space before the first word would be cut off by the parsers of tool calls.
+        self.text = [number("The")] + [number(word) for word in words[:WORDS]]
+        self.text[10:10] = split
+        self.think = [number(word) for word in words[WORDS : WORDS + 12]]
+        self.circle = [number(word) for word in words[WORDS + 12 : WORDS + 24]]
+        self.call = [number(piece) for piece in CALL_PIECES]
+        self.call.insert(1, number("Ċ"))
+
+        size = tokenizer.get_vocab_size()
+        self.successor = [(token + 1) % size for token in range(size)]
+        self.chain(TEXT, self.text, END)
+        self.chain(CALL, self.call, END)
+        self.chain(THINK, [number("<think>"), *self.think, number("</think>")], None)
+        self.successor[number("</think>")] = self.text[0]
+        self.chain(CIRCLE, self.circle, None)
+        self.successor[self.circle[-1]] = self.circle[0]
+
+    def chain(self, first, tokens, last):
+        assert len(set(tokens)) == len(tokens), "a token with two successors"
+        whole = [self.tokenizer.token_to_id(first), *tokens]
+        for token, following in zip(whole, whole[1:]):
+            self.successor[token] = following
+        if last is not None:
+            self.successor[whole[-1]] = self.tokenizer.token_to_id(last)
+
+    def expected(self):
+        return {
+            "text": self.tokenizer.decode(self.text),
+            "think": self.tokenizer.decode(self.think),
+            "tool": {"name": "get_weather", "arguments": {"city": "Paris"}},
+            "tokens": len(self.text) + 1,
+        }
+
+
+def is_word(token):
+    return token.startswith("Ġ") and len(token) > 3 and token[1:].isascii() and token[1:].isalpha()
+
+
+def make_tensors(size, successor):
+    """Every weight by its name in Hugging Face's layout."""
+    chance = np.random.default_rng(SEED)
+    hidden = size.hidden
+    # Signs have a mean square of 1, so that normalising leaves them as they are.
+    embedding = chance.choice(np.array([-1, 1], np.float32), size=(len(successor), hidden))
+    output = np.zeros_like(embedding)
+    for token, following in enumerate(successor):
+        output[following] += embedding[token]
+    tensors = {"model.embed_tokens.weight": embedding, "lm_head.weight": output, "model.norm.weight": ones(hidden)}
+
+    def some(*shape):
+        return (0.02 * chance.standard_normal(shape)).astype(np.float32)
+
+    queries, keys = (count * HEAD_SIZE for count in heads(size))
+    for layer in range(size.layers):
+        tensors |= {
+            f"model.layers.{layer}.{name}.weight": weight
+            for name, weight in {
+                "input_layernorm": ones(hidden),
+                "post_attention_layernorm": ones(hidden),
+                "self_attn.q_proj": some(queries, hidden),
+                "self_attn.k_proj": some(keys, hidden),
+                "self_attn.v_proj": some(keys, hidden),
+                "self_attn.o_proj": np.zeros((hidden, queries), np.float32),
+                "mlp.gate_proj": some(size.ffn, hidden),
+                "mlp.up_proj": some(size.ffn, hidden),
+                "mlp.down_proj": np.zeros((hidden, size.ffn), np.float32),
+            }.items()
+        }
+    return tensors
+
+
+def ones(count):
+    return np.ones(count, np.float32)
+
+
+def heads(size):
+    """Heads of queries, and of keys and values."""
+    count = max(1, size.hidden // HEAD_SIZE)
+    return count, max(1, count // 2)
+
+
+def write_hugging_face(size, tokenizer, tensors):
+    folder = os.path.join(size.folder, "hf")
+    os.makedirs(folder, exist_ok=True)
+    end, pad = tokenizer.token_to_id(END), tokenizer.token_to_id(PAD)
+    marks = {"bos_token_id": pad, "eos_token_id": end, "pad_token_id": pad}
+    query_heads, key_heads = heads(size)
+    files = {
+        "config.json": {
+            "architectures": ["LlamaForCausalLM"],
+            "model_type": "llama",
+            "vocab_size": tokenizer.get_vocab_size(),
+            "hidden_size": size.hidden,
+            "intermediate_size": size.ffn,
+            "num_hidden_layers": size.layers,
+            "num_attention_heads": query_heads,
+            "num_key_value_heads": key_heads,
+            "head_dim": HEAD_SIZE,
+            "hidden_act": "silu",
+            "max_position_embeddings": size.context,
+            "rms_norm_eps": 1e-5,
+            "rope_theta": 10000.0,
+            "tie_word_embeddings": False,
+            "attention_bias": False,
+            "torch_dtype": "float32",
+            "use_cache": True,
+            **marks,
+        },
+        "generation_config.json": marks,
+        "tokenizer_config.json": {
+            "tokenizer_class": "PreTrainedTokenizerFast",
+            "bos_token": None,
+            "eos_token": END,
+            "pad_token": PAD,
+            "model_max_length": size.context,
+            "clean_up_tokenization_spaces": False,
+            "chat_template": TEMPLATE,
+        },
+    }
+    for name, content in files.items():
+        write_json(os.path.join(folder, name), content)
+    tokenizer.save(os.path.join(folder, "tokenizer.json"))
+    write_safetensors(os.path.join(folder, "model.safetensors"), tensors)
+
+    cache = os.path.join(size.folder, "hub", "models--local--tiny")
+    revision = "0" * 40
+    shutil.copytree(folder, os.path.join(cache, "snapshots", revision), dirs_exist_ok=True)
+    os.makedirs(os.path.join(cache, "refs"), exist_ok=True)
+    with open(os.path.join(cache, "refs", "main"), "w") as file:
+        file.write(revision)
+
+
+def write_safetensors(path, tensors):
+    """The format: length of the header, the header in JSON padded to eight bytes, then all numbers."""
+    header, at = {"__metadata__": {"format": "pt"}}, 0
+    for name, tensor in tensors.items():
+        header[name] = {"dtype": "F32", "shape": list(tensor.shape), "data_offsets": [at, at + tensor.nbytes]}
+        at += tensor.nbytes
+    text = json.dumps(header).encode()
+    text += b" " * (-len(text) % 8)
+    with open(path, "wb") as file:
+        file.write(struct.pack("<Q", len(text)) + text)
+        for tensor in tensors.values():
+            file.write(tensor.tobytes())
+
+
+def write_gguf(size, tokenizer, tensors):
+    import gguf
+
+    folder = os.path.join(size.folder, "gguf")
+    os.makedirs(folder, exist_ok=True)
+    query_heads, key_heads = heads(size)
+    writer = gguf.GGUFWriter(os.path.join(folder, "tiny.gguf"), "llama")
+    writer.add_name("tiny")
+    writer.add_context_length(size.context)
+    writer.add_embedding_length(size.hidden)
+    writer.add_block_count(size.layers)
+    writer.add_feed_forward_length(size.ffn)
+    writer.add_head_count(query_heads)
+    writer.add_head_count_kv(key_heads)
+    writer.add_key_length(HEAD_SIZE)
+    writer.add_value_length(HEAD_SIZE)
+    writer.add_rope_dimension_count(HEAD_SIZE)
+    writer.add_layer_norm_rms_eps(1e-5)
+    writer.add_rope_freq_base(10000.0)
+    writer.add_vocab_size(tokenizer.get_vocab_size())
+    writer.add_file_type(gguf.LlamaFileType.ALL_F32)
+
+    tokens = [token for token, _ in sorted(tokenizer.get_vocab().items(), key=lambda item: item[1])]
+    kinds = {**dict.fromkeys(CONTROL, gguf.TokenType.CONTROL), **dict.fromkeys(CALL_PIECES + THINK_PIECES, gguf.TokenType.USER_DEFINED)}
+    merges = json.loads(tokenizer.to_str())["model"]["merges"]
+    writer.add_tokenizer_model("gpt2")
+    writer.add_tokenizer_pre("gpt-2")
+    writer.add_token_list(tokens)
+    writer.add_token_types([kinds.get(token, gguf.TokenType.NORMAL) for token in tokens])
+    writer.add_token_merges([pair if isinstance(pair, str) else " ".join(pair) for pair in merges])
+    writer.add_bos_token_id(tokenizer.token_to_id(PAD))
+    writer.add_pad_token_id(tokenizer.token_to_id(PAD))
+    writer.add_eos_token_id(tokenizer.token_to_id(END))
+    writer.add_add_bos_token(False)
+    writer.add_chat_template(TEMPLATE)
+    for name, tensor in tensors.items():
+        if name.endswith("q_proj.weight"):
+            tensor = interleaved(tensor, query_heads)
+        elif name.endswith("k_proj.weight"):
+            tensor = interleaved(tensor, key_heads)
+        writer.add_tensor(gguf_name(name), np.ascontiguousarray(tensor))
+    writer.write_header_to_file()
+    writer.write_kv_data_to_file()
+    writer.write_tensors_to_file()
+    writer.close()
+
+
+def interleaved(tensor, count):
+    """Llama's rotary halves lie side by side in Hugging Face's layout and in turn in GGUF's."""
+    rows, columns = tensor.shape
+    return tensor.reshape(count, 2, rows // count // 2, columns).swapaxes(1, 2).reshape(rows, columns)
+
+
+GGUF_NAMES = {
+    "model.embed_tokens": "token_embd",
+    "lm_head": "output",
+    "model.norm": "output_norm",
+    "input_layernorm": "attn_norm",
+    "post_attention_layernorm": "ffn_norm",
+    "self_attn.q_proj": "attn_q",
+    "self_attn.k_proj": "attn_k",
+    "self_attn.v_proj": "attn_v",
+    "self_attn.o_proj": "attn_output",
+    "mlp.gate_proj": "ffn_gate",
+    "mlp.up_proj": "ffn_up",
+    "mlp.down_proj": "ffn_down",
+}
+
+
+def gguf_name(name):
+    whole = name.removesuffix(".weight")
+    if whole in GGUF_NAMES:
+        return f"{GGUF_NAMES[whole]}.weight"
+    _, _, layer, part = whole.split(".", 3)
+    return f"blk.{layer}.{GGUF_NAMES[part]}.weight"
+
+
+def write_json(path, content):
+    with open(path, "w") as file:
+        json.dump(content, file, indent=1, ensure_ascii=False)
+
+
+main()
