@@ -11,8 +11,10 @@ export interface FuzzRun {
   readonly complaints: readonly string[];
 }
 
-/** How long a connection may take: longer than every timer of the gateway under test. */
+/** How long a connection that stays open is listened to: longer than every timer of the gateway under test. */
 const PATIENCE_MS = 3500;
+/** And one that nothing has come from, on a machine that has much else to do. */
+const SILENCE_MS = 15_000;
 const LAST = "GET /v1/models HTTP/1.1\r\nhost: x\r\nconnection: close\r\n\r\n";
 
 /**
@@ -76,7 +78,10 @@ async function exchange(url: string, random: Random, bytes: Buffer): Promise<{ r
   const chunks: Buffer[] = [];
   let closed = false;
   const over = new Promise<void>((resolve) => {
-    const patience = setTimeout(resolve, PATIENCE_MS);
+    let patience = setTimeout(() => {
+      if (chunks.length > 0) resolve();
+      else patience = setTimeout(resolve, SILENCE_MS - PATIENCE_MS);
+    }, PATIENCE_MS);
     socket.on("close", () => {
       closed = true;
       clearTimeout(patience);

@@ -25,12 +25,13 @@ export interface FuzzOptions {
 }
 
 const MEMORY_BYTES = 400 * 1024 * 1024;
-const SETTINGS = `gateway:
+const SETTINGS = `aliases: { fast: m }
+gateway:
   retry: { attempts: 1 }
   timers: { connectMs: 1000, headMs: 300, firstTokenMs: 300, idleMs: 300 }
   limits: { headMs: 300, bodyMs: 300, bodyBytes: 65536 }`;
 /** What a gateway that has nothing to wait for needs at most, on a busy machine. */
-const QUIET_MS = 5000;
+const QUIET_MS = 15_000;
 
 /**
  * Changed requests and changed answers at a gateway in this process, round after round until one breaks what must hold:
@@ -77,13 +78,19 @@ const THROWN = ["uncaughtException", "unhandledRejection"] as const;
 /** What the engine got that no client sent, or more often than it may. */
 function unsent(runs: readonly FuzzRun[], { seen }: FuzzEngine): string[] {
   const allowed = new Map<string, number>();
-  for (const body of runs.flatMap(({ bodies }) => bodies)) allowed.set(body, (allowed.get(body) ?? 0) + 2);
+  for (const text of runs.flatMap(({ bodies }) => bodies).map(unaliased))
+    allowed.set(text, (allowed.get(text) ?? 0) + 2);
   return seen.flatMap(({ startLine, body }) => {
-    const text = body.toString("latin1");
+    const text = unaliased(body.toString("latin1"));
     const left = allowed.get(text) ?? 0;
     allowed.set(text, left - 1);
     return left > 0 ? [] : [`an engine got what nobody sent, or too often: ${startLine} ${JSON.stringify(text)}`];
   });
+}
+
+/** An engine is sent the model's own name; which of two was replaced is not for this to say. */
+function unaliased(body: string): string {
+  return body.replaceAll('"fast"', '"m"');
 }
 
 /** What the gateway still holds when all clients have gone, and whether it serves. */

@@ -66,7 +66,8 @@ export function choose<T>(random: Random, from: readonly T[]): T {
 export function requestBytes(random: Random, id: string): Buffer {
   const padding = random() < 0.1 ? "y".repeat(Math.floor(random() * 40_000)) : "";
   const stream = random() < 0.3 ? '"stream":true,' : "";
-  const body = Buffer.from(`{"model":"m",${stream}"fuzz":"${id}","messages":[],"padding":"${padding}"}`);
+  const model = random() < 0.3 ? "fast" : "m";
+  const body = Buffer.from(`{"model":"${model}",${stream}"fuzz":"${id}","messages":[],"padding":"${padding}"}`);
   const head = `POST ${choose(random, PATHS)} HTTP/1.1\r\nhost: x\r\n`;
   if (random() < 0.7) return Buffer.concat([Buffer.from(`${head}content-length: ${body.length}\r\n\r\n`), body]);
   const cut = Math.floor(random() * body.length);
