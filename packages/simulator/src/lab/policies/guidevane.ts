@@ -3,12 +3,15 @@ import { FirstShare, plannedShed } from "@guidevane/guard";
 import { cellKey, type PlanWarm, plan } from "@guidevane/optimizer";
 import {
   bootstrapSnapshot,
+  classWord,
   compileTable,
+  countStreams,
   createRouterFactory,
   HEAD,
   HEAD_BYTES,
   HEAD_WORDS,
   type HeadFacts,
+  type HeldTable,
   OUT,
   OUT_WORDS,
   PATH,
@@ -17,6 +20,7 @@ import {
   type RoutingTable,
   SlotRegistry,
   STATE,
+  setEngine,
 } from "@guidevane/selector";
 import { cellOf, NOBODY, type Policy, type PolicyDefinition, type PolicyWorld, SHED } from "../policy.ts";
 
@@ -110,11 +114,12 @@ class GatewayRouter {
   readonly #world: PolicyWorld;
   readonly #gateway: number;
   readonly #cluster: string;
-  readonly #registry = new SlotRegistry({ engines: 1024, cells: 64 });
+  readonly #registry = new SlotRegistry({ engines: 1024, cells: 64, moves: 65_536 });
   readonly #head: HeadFacts = { words: new Uint32Array(HEAD_WORDS), bytes: new Uint8Array(HEAD_BYTES) };
   readonly #out = new Uint32Array(OUT_WORDS);
   readonly #bodies: readonly Uint8Array[];
   #snapshot!: ClusterSnapshot;
+  #held: HeldTable | null = null;
   #table!: RoutingTable;
   #router!: Router;
   /** By engine of the lab: state slot, and back. */
@@ -140,14 +145,15 @@ class GatewayRouter {
   }
 
   #use(snapshot: ClusterSnapshot): void {
-    const old = this.#table as RoutingTable | undefined;
+    const old = this.#held;
     const { engines, classes } = this.#world.fleet;
     this.#snapshot = snapshot;
-    this.#table = compileTable(snapshot, this.#registry);
+    this.#held = compileTable(snapshot, this.#registry);
+    this.#table = this.#held.table;
     this.#router = factory.load(this.#table, this.#registry.state);
     this.#slotOf = engines.map(({ id }) => this.#table.engineSlots.get(id) ?? -1);
     this.#engineOf = new Map(this.#slotOf.map((slot, engine) => [slot, engine]));
-    this.#classWord = classes.map(({ name }) => this.#table.classWord(name));
+    this.#classWord = classes.map(({ name }) => classWord(this.#table, name));
     // Held by the new table first, so that slots and counts stay where they are.
     old?.release();
   }
@@ -182,20 +188,19 @@ class GatewayRouter {
     const row = this.#table.inFlightRows[this.#table.classes.indexOf(name)] ?? -1;
     const slot = this.#slotOf[engine]!;
     if (row < 0 || slot < 0) return;
-    const { inFlight, engines } = this.#registry.state;
-    inFlight[row * engines.length + slot]! += change;
+    countStreams(this.#registry.state, 0, row, slot, change);
   }
 
   /** What the guard holds of each engine, as the words that routers read. */
   #writeStates(): void {
     const { health, fleet } = this.#world;
     const from = this.#gateway * fleet.engines.length;
-    const states = this.#registry.state.engines;
     for (let engine = 0; engine < fleet.engines.length; engine++) {
       const slot = this.#slotOf[engine]!;
       if (slot < 0) continue;
       const factor = health[from + engine]!;
-      states[slot] = factor > 0 ? Math.round(factor * STATE.factorMask) : STATE.out | STATE.factorMask;
+      const word = factor > 0 ? Math.round(factor * STATE.factorMask) : STATE.out | STATE.factorMask;
+      setEngine(this.#registry.state, slot, word);
     }
   }
 }
