@@ -7,9 +7,11 @@ import { addExplain } from "./command-explain.ts";
 import { addFleet } from "./command-fleet.ts";
 import { addGateway } from "./command-gateway.ts";
 import { addProfile } from "./command-profile.ts";
+import { addSimulate } from "./command-simulate.ts";
 import { addSolve } from "./command-solve.ts";
 import { addUp } from "./command-up.ts";
 import { addWhatIf } from "./command-what-if.ts";
+import { addWhy } from "./command-why.ts";
 import { EXIT, type ExitCode, explainFailure } from "./exit-code.ts";
 import { VERSION } from "./version.ts";
 
@@ -57,10 +59,12 @@ function createProgram(output: Output, end: (code: ExitCode) => void): Command {
   addDrive(program);
   addFleet(program);
   addProfile(program);
+  addSimulate(program);
   addSolve(program, end);
   addExplain(program);
   addDiff(program);
   addWhatIf(program);
+  addWhy(program);
   program.addHelpText(
     "after",
     "\nExit codes: 0 done, 1 failed, 2 bad usage or bad input, 3 deadline, 4 invalid problem.\nEnvironment: LOG_LEVEL (default info), NO_COLOR, GUIDEVANE_ADMIN_TOKEN.",

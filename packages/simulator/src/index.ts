@@ -16,6 +16,11 @@ export {
   type PolicyWorld,
   SHED,
 } from "./lab/policy.ts";
+export { figuresOf, type PolicyFigures, type Slo } from "./lab/report/figures.ts";
+export { type LabReport, type ReportFacts, reportOf } from "./lab/report/report.ts";
+export { reportPage } from "./lab/report/report-page.ts";
 export { type SyntheticOptions, syntheticWorkload } from "./lab/synthetic.ts";
 export { ENDED, type Sample, type Tally } from "./lab/tally.ts";
+export { type ReadTraceOptions, readTrace } from "./lab/traces/index.ts";
+export { tune } from "./lab/tune.ts";
 export { type Workload, type WorkloadRow, workloadOf } from "./lab/workload.ts";
