@@ -15,8 +15,18 @@ export interface ControlClient {
 }
 
 export function controlClient(base: string, env: NodeJS.ProcessEnv): ControlClient {
+  return adminClient(base, env, "control plane", "--control");
+}
+
+/**
+ * Asks an admin API.
+ *
+ * @param what is asked, for the words of an error
+ * @param flag that names it
+ */
+export function adminClient(base: string, env: NodeJS.ProcessEnv, what: string, flag: string): ControlClient {
   const url = URL.canParse(base) ? new URL(base) : null;
-  if (url === null || !/^https?:$/.test(url.protocol)) badUsage("--control", base, "must be an http or https URL");
+  if (url === null || !/^https?:$/.test(url.protocol)) badUsage(flag, base, "must be an http or https URL");
   const token = env.GUIDEVANE_ADMIN_TOKEN;
   const headers = token === undefined || token === "" ? {} : { authorization: `Bearer ${token}` };
 
@@ -27,13 +37,13 @@ export function controlClient(base: string, env: NodeJS.ProcessEnv): ControlClie
       reply = await fetch(`${base.replace(/\/+$/, "")}${path}`, { ...init, headers: { ...headers, ...init.headers } });
       text = await reply.text();
     } catch (error) {
-      throw new CommandFailure(`no control plane answers at ${base}: ${reasonOf(error)} (name one with --control URL)`);
+      throw new CommandFailure(`no ${what} answers at ${base}: ${reasonOf(error)} (name one with ${flag} URL)`);
     }
     let body: unknown;
     try {
       body = JSON.parse(text);
     } catch {
-      throw new CommandFailure(`${base} answers HTTP ${reply.status} and no JSON: it is no control plane`);
+      throw new CommandFailure(`${base} answers HTTP ${reply.status} and no JSON: it is no ${what}`);
     }
     if (reply.ok) return body;
     const message = (body as { error?: { message?: string } }).error?.message ?? `HTTP ${reply.status}`;

@@ -44,6 +44,7 @@ describe("the admin port's decisions", () => {
       id: "r:1",
       cluster: "east",
       class: "m",
+      classBy: "model",
       model: "m",
       path: CHAT,
       stream: true,

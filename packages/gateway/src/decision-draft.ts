@@ -11,6 +11,8 @@ export interface DecisionDraft {
   stream: boolean;
   first: boolean;
   className: string | null;
+  /** A trusted header named it. */
+  classNamed: boolean;
   model: string | null;
   tenant: string | null;
   /** Index into `KEY_SOURCES`. */
@@ -39,6 +41,7 @@ export function createDraft(id: string, path: string, atMs: number, noKeySource:
     stream: false,
     first: false,
     className: null,
+    classNamed: false,
     model: null,
     tenant: null,
     keySource: noKeySource,

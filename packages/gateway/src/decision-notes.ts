@@ -15,6 +15,7 @@ export function noteRouting(exchange: Exchange, out: Uint32Array, lists: RuledOu
   decision.attempts = exchange.attempts;
   if (className === undefined) return;
   decision.className = className;
+  decision.classNamed = head.className === className;
   decision.model = routing.snapshot.classes[className]?.model ?? null;
   decision.cell = routing.snapshot.cells[out[OUT.cell]!] ?? null;
   decision.second = second === NO_ENGINE ? null : routing.engineAt(second);

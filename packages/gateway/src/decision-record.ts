@@ -11,6 +11,7 @@ const ATTEMPTS_MAX = 12;
 /** A record is shorter than this: some texts of 255 bytes and a few numbers, for the request and for each attempt. */
 export const RECORD_BYTES: number = 2560 + ATTEMPTS_MAX * 290;
 
+const FLAG = { stream: 1, first: 2, classNamed: 4 } as const;
 const TOKENS_FROM = ["usage", "partial", "events"] as const;
 /** In a byte that is an index into a list. */
 const NONE = 0xff;
@@ -23,7 +24,7 @@ export function writeRecord(to: RecordWriter, draft: DecisionDraft, list: number
   to.number(list);
   to.text(draft.path);
   to.number(draft.atMs);
-  to.byte((draft.stream ? 1 : 0) | (draft.first ? 2 : 0));
+  to.byte((draft.stream ? FLAG.stream : 0) | (draft.first ? FLAG.first : 0) | (draft.classNamed ? FLAG.classNamed : 0));
   to.text(draft.className);
   to.text(draft.model);
   to.text(draft.tenant);
@@ -110,15 +111,16 @@ export function readRecord(
     at,
     cluster,
     class: className,
+    classBy: className === null ? null : (flags & FLAG.classNamed) !== 0 ? "header" : "model",
     model,
     path,
-    stream: (flags & 1) !== 0,
+    stream: (flags & FLAG.stream) !== 0,
     tenant,
     key,
     home,
     homeState: word === null ? null : { state: routedStateOf(word), factor: factorOf(word) },
     second,
-    first: (flags & 2) !== 0,
+    first: (flags & FLAG.first) !== 0,
     ruledOut: ruledOut(list),
     snapshot,
     weight,

@@ -44,6 +44,8 @@ export interface Decision {
   readonly at: string;
   readonly cluster: string;
   readonly class: string | null;
+  /** What decided the class: a trusted header that names it, or the model and what the body uses. */
+  readonly classBy: "header" | "model" | null;
   readonly model: string | null;
   readonly path: string;
   readonly stream: boolean;

@@ -1,4 +1,5 @@
 /** The data plane: `startGateway` runs one gateway of a cluster. */
+export type { Decision, DecisionAddends, DecisionAttempt, RoutedState, RuledOutEngine } from "./decision.ts";
 export type { EngineCall, EngineClient, EngineEvents, EngineFailure, EngineRequest } from "./engine-client.ts";
 export { type Gateway, type GatewayOptions, startGateway } from "./gateway.ts";
 export type { Logger } from "./logger.ts";
