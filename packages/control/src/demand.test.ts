@@ -1,4 +1,5 @@
-import { DEMAND_FLOOR_RPS, DemandLevels } from "@guidevane/signals";
+import { DEMAND_FLOOR_RPS } from "@guidevane/core";
+import { DemandLevels } from "@guidevane/signals";
 import { describe, expect, it } from "vitest";
 import { demandOf } from "./demand.ts";
 import { evenPublication, testFleet } from "./testing/fleet.ts";

@@ -1,13 +1,14 @@
 import {
   type ClassSpec,
   type ClusterSpec,
+  DEMAND_FLOOR_RPS,
   type Fleet,
   ineligibleFor,
   rttMsOf,
   type StoredPublication,
 } from "@guidevane/core";
 import { cellKey } from "@guidevane/optimizer";
-import { DEMAND_FLOOR_RPS, type DemandLevel, type DemandLevels } from "@guidevane/signals";
+import type { DemandLevel, DemandLevels } from "@guidevane/signals";
 
 /** Where the demand of a cell comes from, best first. */
 export type DemandSource = "reported" | "stored" | "fleet" | "assumed";

@@ -1,6 +1,9 @@
 import { z } from "zod";
 import { parseBy } from "./document.ts";
 
+/** Every cell is taken to have this much demand at least, so that weights exist before anything arrives. */
+export const DEMAND_FLOOR_RPS = 0.001;
+
 const counts = z.int().nonnegative();
 const notNegative = z.number().nonnegative().finite();
 

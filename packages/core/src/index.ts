@@ -3,7 +3,7 @@
 export { type Clock, ManualClock, systemClock } from "./clock.ts";
 export { type CurveSet, type CurveValues, evaluateCurves, type Knots, valueAt } from "./curve.ts";
 export { classDefinition, type EngineDefinition, engineDefinition, latencyDefinition } from "./definitions.ts";
-export { type DemandReport, demandReportSchema, parseDemandReport } from "./demand.ts";
+export { DEMAND_FLOOR_RPS, type DemandReport, demandReportSchema, parseDemandReport } from "./demand.ts";
 export { parseBy, parseYaml, refuse, schemaProblems } from "./document.ts";
 export { type Ineligible, ineligibleFor } from "./eligible.ts";
 export {
@@ -48,6 +48,7 @@ export {
   type SnapshotCell,
   type SnapshotClass,
   type SnapshotEngine,
+  STREAM_LIMIT_FACTOR,
   type Stamp,
   snapshotTag,
 } from "./snapshot.ts";

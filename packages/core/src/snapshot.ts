@@ -69,6 +69,9 @@ const snapshotClass = z.object({
   }),
 });
 
+/** A quarter more streams than engines hold at full load, before gateways shed on their own. */
+export const STREAM_LIMIT_FACTOR = 1.25;
+
 const reserve = z.object({ engine: z.string(), spareWps: notNegative, reducedCostMs: finite });
 
 const snapshotCell = z.object({
@@ -89,7 +92,7 @@ const snapshotCell = z.object({
   shed: z.number().min(0).max(1),
   /** What one more request costs the fleet, ms. */
   priceMs: finite,
-  /** Streams that the cluster may hold for this class. */
+  /** Streams that the cluster may hold for this class: `STREAM_LIMIT_FACTOR` × what its engines hold at full load. */
   streamLimit: notNegative,
   /** Set where an operator pinned the weights: what was said, and until when. */
   pin: z.object({ weights: z.record(z.string(), z.number()), until: z.string() }).exactOptional(),

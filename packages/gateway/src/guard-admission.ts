@@ -1,13 +1,5 @@
-import type { Clock, ClusterSnapshot, Fleet, SnapshotCell } from "@guidevane/core";
-import {
-  Admission,
-  type AdmissionClass,
-  type Admitted,
-  FirstShare,
-  LIMIT_FACTOR,
-  plannedShed,
-  type Waiting,
-} from "@guidevane/guard";
+import { type Clock, type ClusterSnapshot, type Fleet, type SnapshotCell, STREAM_LIMIT_FACTOR } from "@guidevane/core";
+import { Admission, type AdmissionClass, type Admitted, FirstShare, plannedShed, type Waiting } from "@guidevane/guard";
 import type { SharedStreams } from "./guard-streams.ts";
 import type { Routing } from "./routing.ts";
 
@@ -132,7 +124,7 @@ function streamWps(
     if (loadWps > 0) fullRps += (demandRps * (1 - shed) * weights[at]! * capacityWps) / loadWps;
   }
   const plannedWps = (work * 1000) / Math.max(meanMs, 1);
-  const fullWps = (work * fullRps * LIMIT_FACTOR) / streamLimit;
+  const fullWps = (work * fullRps * STREAM_LIMIT_FACTOR) / streamLimit;
   return fullWps > plannedWps / SLOWEST && fullWps < plannedWps ? fullWps : plannedWps;
 }
 

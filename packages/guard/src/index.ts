@@ -15,7 +15,7 @@ export {
 } from "./after-attempt.ts";
 export type { PenaltyEvidence } from "./engine-penalty.ts";
 export { type EngineBasis, EngineHealth, type HealthFacts, type ProbeResult, RAMP_MS } from "./health.ts";
-export { type AdmissionClass, LIMIT_FACTOR, type LimitReason } from "./occupancy.ts";
+export type { AdmissionClass, LimitReason } from "./occupancy.ts";
 export { type AttemptBegun, PENALTY_TICK_MS, Penalties, type PenaltyVerdict } from "./penalties.ts";
 export type { PenaltyCell, PenaltyEngine, PenaltyFleet, PenaltyKind } from "./penalty-limits.ts";
 export { PENALTY_FLOOR } from "./penalty-ramp.ts";

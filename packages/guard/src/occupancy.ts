@@ -1,3 +1,4 @@
+import { STREAM_LIMIT_FACTOR } from "@guidevane/core";
 import type { StreamCounts } from "./stream-counts.ts";
 
 /** What a gateway may hold of one class at a time: from the snapshot, divided by the live gateways. */
@@ -15,9 +16,6 @@ export interface AdmissionClass {
   /** Hard limit of its engines together; infinite where one has none. */
   readonly engineLimit: number;
 }
-
-/** A stream limit is so many times what engines hold at full load. */
-export const LIMIT_FACTOR = 1.25;
 
 /** The lowest of several priorities leaves this part of the gateway's own limit to the others. */
 const GATEWAY_RESERVE = 0.1;
@@ -90,8 +88,8 @@ export class Occupancy {
     for (const each of classes) {
       const group = groups.get(each.model)!;
       const above = rankOf(each, classes);
-      const part = each.streamLimit / LIMIT_FACTOR;
-      const level = 1 + (LIMIT_FACTOR - 1) * above;
+      const part = each.streamLimit / STREAM_LIMIT_FACTOR;
+      const level = 1 + (STREAM_LIMIT_FACTOR - 1) * above;
       const gatewayPart = 1 - GATEWAY_RESERVE * (1 - above);
       const member = { ...each, part, level, gatewayPart, hasBetter: above < 1, group };
       group.members.push(member);
@@ -145,7 +143,7 @@ export class Occupancy {
     const occupancy = this.#occupancyOf(group);
     const outrun = occupancy >= RATE_FROM && member.hasBetter && allowanceOf(group, nowMs) < member.work;
     if (occupancy < member.level && !outrun) return null;
-    if (occupancy >= LIMIT_FACTOR) return "class-limit";
+    if (occupancy >= STREAM_LIMIT_FACTOR) return "class-limit";
     if (outrun && occupancy < member.level) return "priority";
     if (this.held(member.name) >= member.part) return "priority";
     return betterRefused(member, nowMs) ? "priority" : null;

@@ -1,6 +1,6 @@
-import { evaluateCurves } from "@guidevane/core";
+import { DEMAND_FLOOR_RPS, evaluateCurves } from "@guidevane/core";
 import { describe, expect, it } from "vitest";
-import { type BuildOptions, buildProblem, FLOOR_RPS } from "./build-problem.ts";
+import { type BuildOptions, buildProblem } from "./build-problem.ts";
 import { leftMarginalAt, marginalAt } from "./engine-cost.ts";
 import { EXAMPLE_PROFILE, fleetOf, inputsOf, threeClusters } from "./fleet.fixture.ts";
 import { cellKey, type PlanInputs } from "./plan-types.ts";
@@ -145,7 +145,7 @@ describe("cells", () => {
   it("have a floor of demand", async () => {
     const fleet = await threeClusters();
     const { problem } = build({ ...inputsOf(fleet), demandRps: new Map([[cellKey("b", "chat"), 7]]) });
-    expect([...problem.demandWps]).toEqual([FLOOR_RPS, 7, FLOOR_RPS]);
+    expect([...problem.demandWps]).toEqual([DEMAND_FLOOR_RPS, 7, DEMAND_FLOOR_RPS]);
   });
 
   it("are left out, with the reason, where no engine may serve them", async () => {

@@ -3,6 +3,7 @@ import {
   type ClassSpec,
   type ClusterSpec,
   type CurveSet,
+  DEMAND_FLOOR_RPS,
   type EngineSpec,
   evaluateCurves,
   type Fleet,
@@ -32,7 +33,7 @@ export interface ProblemIndex {
 export interface CellFacts {
   readonly cluster: ClusterSpec;
   readonly spec: ClassSpec;
-  /** D_k, offered, at least `FLOOR_RPS`. */
+  /** D_k, offered, at least `DEMAND_FLOOR_RPS`. */
   readonly demandRps: number;
 }
 
@@ -61,8 +62,6 @@ export interface BuildOptions {
   readonly evenLoadMs?: number;
 }
 
-/** Every cell has this much demand at least, so that weights exist before the first request. */
-export const FLOOR_RPS = 0.001;
 const EVEN_LOAD_MS = 0.5;
 /** P₀ is never less, ms per unit of work. */
 const LEAST_SHED_MS = 60_000;
@@ -107,7 +106,7 @@ export function buildProblem(inputs: PlanInputs, options: BuildOptions = {}): Bu
         continue;
       }
       arcStart.push(arcEngine.length);
-      const demandRps = Math.max(FLOOR_RPS, inputs.demandRps.get(cellKey(cluster.name, spec.name)) ?? 0);
+      const demandRps = Math.max(DEMAND_FLOOR_RPS, inputs.demandRps.get(cellKey(cluster.name, spec.name)) ?? 0);
       cells.push({ cluster, spec, demandRps });
     }
   }

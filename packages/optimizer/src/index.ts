@@ -6,7 +6,6 @@ export {
   buildProblem,
   type CellFacts,
   type EngineFacts,
-  FLOOR_RPS,
   type LeftOut,
   type ProblemIndex,
 } from "./build-problem.ts";

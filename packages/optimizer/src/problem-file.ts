@@ -1,4 +1,4 @@
-import { GuidevaneError, type InputProblem, problem as inputProblem, refuse, schemaProblems } from "@guidevane/core";
+import { GuidevaneError, type InputProblem, problem as inputProblem, parseBy, refuse } from "@guidevane/core";
 import { z } from "zod";
 import { checkProblem } from "./check-problem.ts";
 import { curveKnots, curveSchema } from "./curve-kinds.ts";
@@ -76,9 +76,7 @@ export function parseProblemFile(text: string, name: string): ProblemFile {
   } catch (error) {
     throw new GuidevaneError("bad_problem", `${name}: is not JSON: ${(error as Error).message}`, { cause: error });
   }
-  const parsed = problemFileSchema.safeParse(data);
-  if (!parsed.success) refuse("bad_problem", name, schemaProblems(parsed.error, data, new Set()));
-  const file = parsed.data!;
+  const file = parseBy(problemFileSchema, data, name, "bad_problem");
   refuse("bad_problem", name, columnProblems(file));
   const built = build(file);
   refuse("bad_problem", name, built.repeated);

@@ -8,6 +8,7 @@ import {
   type Publication,
   type Reserve,
   type SnapshotCell,
+  STREAM_LIMIT_FACTOR,
   type StoredPublication,
 } from "@guidevane/core";
 import type { CurveEvaluator } from "@guidevane/native";
@@ -218,7 +219,6 @@ function idleMoveMs({ churn }: Problem, arc: number): number {
   return churn === undefined || churn.referenceWps[arc]! > 0 ? 0 : churn.moveMs[arc]!;
 }
 
-const LIMIT_FACTOR = 1.25;
 const LIMIT_UTILISATION = 0.95;
 /** A class that was silent may begin with so many streams: by its floor of demand it would be let none. */
 const LEAST_STREAMS = 4;
@@ -243,7 +243,7 @@ function streamLimit(
     const fullRps = (served * weights[at]!) / rho;
     streams += (fullRps * expectedMs(facts, cell, arc, LIMIT_UTILISATION)) / 1000;
   }
-  return Math.max(LEAST_STREAMS, LIMIT_FACTOR * streams);
+  return Math.max(LEAST_STREAMS, STREAM_LIMIT_FACTOR * streams);
 }
 
 /** Cost of the rings' shares against the bound, both in ms per second, as ms per request. */

@@ -1,4 +1,4 @@
-import { GuidevaneError, refuse, schemaProblems } from "@guidevane/core";
+import { GuidevaneError, parseBy } from "@guidevane/core";
 import { z } from "zod";
 import { lowerBound } from "./bound.ts";
 import type { Problem, Solution } from "./problem.ts";
@@ -149,9 +149,7 @@ export function readWarm(text: string, name: string, { cellIds, engineIds }: Pro
   } catch (error) {
     throw new GuidevaneError("bad_problem", `${name}: is not JSON: ${(error as Error).message}`, { cause: error });
   }
-  const parsed = solutionFileSchema.safeParse(data);
-  if (!parsed.success) refuse("bad_problem", name, schemaProblems(parsed.error, data, new Set()));
-  const { warm, cells, engines } = parsed.data!;
+  const { warm, cells, engines } = parseBy(solutionFileSchema, data, name, "bad_problem");
   if (warm === null)
     throw new GuidevaneError(
       "bad_problem",

@@ -14,6 +14,7 @@ import {
   rttMsOf,
   type SnapshotCell,
   type SnapshotEngine,
+  STREAM_LIMIT_FACTOR,
   valueAt,
 } from "@guidevane/core";
 
@@ -95,11 +96,9 @@ function bootstrapCell(
     reserves: [],
     shed: 0,
     priceMs: 0,
-    streamLimit: STREAM_MARGIN * idle.reduce((total, { streams }) => total + streams, 0),
+    streamLimit: STREAM_LIMIT_FACTOR * idle.reduce((total, { streams }) => total + streams, 0),
     ring: "",
   };
 }
 
 const LEAST_MS = 1;
-/** As the plan's own limit: a quarter more than the engines hold. */
-const STREAM_MARGIN = 1.25;

@@ -1,6 +1,6 @@
-import type { DemandReport } from "@guidevane/core";
+import { DEMAND_FLOOR_RPS, type DemandReport } from "@guidevane/core";
 import { describe, expect, it } from "vitest";
-import { DEMAND_FLOOR_RPS, DemandLevels } from "./demand-level.ts";
+import { DemandLevels } from "./demand-level.ts";
 
 const SECOND = 1000;
 const MINUTE = 60 * SECOND;

@@ -1,12 +1,10 @@
-import type { DemandReport } from "@guidevane/core";
+import { DEMAND_FLOOR_RPS, type DemandReport } from "@guidevane/core";
 import { Level } from "./level.ts";
 
 /** A gateway unheard for this many of its windows is gone while another of its cluster reports. */
 const WINDOWS_HEARD = 3;
 /** A silent cluster keeps its last demand for this long. */
 const KEEP_MS = 600_000;
-/** Of every cell, so that weights exist before anything arrives. */
-export const DEMAND_FLOOR_RPS = 0.001;
 /** A cluster whose gateways never saw a request speaks for itself only after this: until then it is taken to be starting. */
 const STARTING_MS = 30_000;
 /** A report up to this far behind the newest of its gateway came late; further behind, the gateway was restarted. */

@@ -1,5 +1,11 @@
-import { GuidevaneError } from "@guidevane/core";
-import { loadNative, type NativeBinding, type NativeLoad, type SimplexResult, type Want } from "@guidevane/native";
+import {
+  chooseTwin,
+  loadNative,
+  type NativeBinding,
+  type NativeLoad,
+  type SimplexResult,
+  type Want,
+} from "@guidevane/native";
 import { checkProblem } from "../check-problem.ts";
 import type { Problem } from "../problem.ts";
 import { checkChurn, defaultPivotLimit, endMessage, refused, type SimplexSolution, solveSimplex } from "./solve.ts";
@@ -31,13 +37,10 @@ export interface SimplexRun {
 
 /** @throws GuidevaneError `native_unavailable` when `want` is `native` and there is no addon */
 export function createSimplex(want: Want, native: () => NativeLoad = loadNative): Simplex {
-  if (want === "ts") return tsSimplex;
-  const load = native();
-  if (load.binding === null) {
-    if (want === "native") throw new GuidevaneError("native_unavailable", `no native solver: ${load.reason}`);
-    return { ...tsSimplex, degraded: load.reason };
-  }
-  const { binding } = load;
+  const choice = chooseTwin(want, "solver", native);
+  if (choice.binding === null)
+    return choice.degraded === undefined ? tsSimplex : { ...tsSimplex, degraded: choice.degraded };
+  const { binding } = choice;
   return { kind: "native", solve: (problem, options = {}) => solveNative(binding, problem, options) };
 }
 
