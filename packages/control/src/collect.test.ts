@@ -68,6 +68,22 @@ describe("the collector", () => {
     expect(collector.of("e9")).toBeUndefined();
   });
 
+  it("asks a llama.cpp for its slots too, and reads a page as what it is, not as the fleet file says", async () => {
+    const { collector, prober } = await collect();
+    const text = "llamacpp:requests_processing 2\nllamacpp:requests_deferred 1\n";
+    prober.answers.set("e1/metrics", page(text));
+    prober.answers.set("e1/slots", page('[{"is_processing":true},{"is_processing":false}]'));
+    prober.answers.set("e2/metrics", page(text));
+    prober.answers.set("e2/slots", { kind: "answer", status: 501, body: "" });
+    await collector.start();
+    expect(collector.of("e1")?.signals).toMatchObject({
+      running: { value: 2, state: "fresh" },
+      waiting: { value: 1 },
+      kvUsage: { value: 0.5, state: "fresh" },
+    });
+    expect(collector.of("e2")?.signals.kvUsage).toMatchObject({ value: null, state: "not-offered" });
+  });
+
   it("asks each engine about every two seconds, and not all at the same instants", async () => {
     const { collector, prober, pass } = await collect();
     await collector.start();

@@ -1,5 +1,14 @@
 import type { Clock, EngineSignals, EngineSpec, Fleet, Random } from "@guidevane/core";
-import { dialectOf, parsePrometheusText, SignalBook } from "@guidevane/signals";
+import {
+  type Aside,
+  dialectOf,
+  dialectOfPage,
+  parsePrometheusText,
+  type Reading,
+  type Said,
+  SignalBook,
+  wantedByAny,
+} from "@guidevane/signals";
 import { EngineHealth, type ProbedHealth } from "./engine-health.ts";
 import { MAX_PAGE_BYTES, type ProbeOutcome, type Prober } from "./engine-probe.ts";
 
@@ -166,16 +175,35 @@ export class Collector {
       this.#options.onScrape(engine.id, result, message);
       return;
     }
+    const page = parsePrometheusText(outcome.body, wantedByAny);
+    // The page of another kind than the fleet file says is read as what it is.
+    const spoken = dialectOfPage(page, engine.kind) ?? dialect;
+    const reading = spoken.read(page);
+    const whole = spoken.aside === undefined ? reading : await this.#askAside(engine, spoken.aside, reading);
+    if (this.#stopped || entry.ended) return;
     const nowMs = this.#options.clock.nowMs();
     const before = entry.book.at(nowMs).readyReplicas.value;
-    const page = parsePrometheusText(outcome.body, (name) => dialect.wants(name));
-    entry.book.observe(dialect.read(page), nowMs);
+    entry.book.observe(whole, nowMs);
     const empty = page.samples.size === 0;
     this.#options.onScrape(engine.id, empty ? "no-metrics" : "ok", empty ? "no known series on the page" : "");
     const changed = entry.book.at(nowMs).readyReplicas.value !== before;
     if (changed && this.#engines.get(engine.id) === entry) this.#options.onChange(engine.id);
   }
+
+  async #askAside(engine: EngineSpec, aside: Aside, reading: Reading): Promise<Reading> {
+    const outcome = await this.#options.prober.ask(engine, engine.metrics, aside.path);
+    return { ...reading, signals: { ...reading.signals, [aside.signal]: saidAside(aside, outcome) } };
+  }
 }
+
+/** An engine that was started without the page doesn't offer it; one that should give it and does not is missing it. */
+function saidAside(aside: Aside, outcome: ProbeOutcome): Said {
+  if (outcome.kind !== "answer") return "missing";
+  if (outcome.status === 200) return aside.read(outcome.body);
+  return NOT_SERVED.has(outcome.status) ? "not-offered" : "missing";
+}
+
+const NOT_SERVED: ReadonlySet<number> = new Set([403, 404, 405, 501]);
 
 /** One engine as it is asked, and what it said. */
 interface Entry {

@@ -5,6 +5,7 @@ import type { ClassSpec, ClusterSpec, EngineSpec, Fleet } from "./fleet.ts";
 import type { FleetDocument } from "./fleet-schema.ts";
 import { type Network, rttBetween } from "./network.ts";
 import { GENERIC_PROFILE, type Profile, workOf } from "./profile.ts";
+import type { EngineKind } from "./words.ts";
 
 /**
  * The fleet of a document whose every key is right by itself: what remains is what keys say of each other.
@@ -159,8 +160,7 @@ function buildEngine(
     );
   if (raw.tls !== undefined && url.protocol !== "https:")
     problems.push(problem("invalid_value", `engines.${id}.tls`, raw.url, "needs an https url"));
-  // Of a server that is only known to speak OpenAI's API nothing else is known.
-  const isPlain = raw.kind === "openai";
+  const usual = USUAL_PATHS[raw.kind];
   return {
     id,
     url: raw.url.replace(/\/+$/, ""),
@@ -179,18 +179,33 @@ function buildEngine(
     auth: raw.auth ?? {},
     tls: raw.tls ?? {},
     health: {
-      path: raw.health.path ?? (isPlain ? null : "/health"),
+      path: raw.health.path ?? usual.health,
       pathIsDefault: raw.health.path === undefined,
       port: raw.health.port ?? null,
       intervalMs: raw.health.intervalMs,
     },
     metrics: {
-      path: raw.metrics.path ?? (isPlain ? null : "/metrics"),
+      path: raw.metrics.path ?? (raw.metrics.port === undefined ? usual.metrics : (usual.metrics ?? "/metrics")),
       pathIsDefault: raw.metrics.path === undefined,
       port: raw.metrics.port ?? null,
     },
   };
 }
+
+/**
+ * Where each kind tells its health and its metrics unless the fleet file says otherwise; null = nowhere. A pool's metrics are
+ * its endpoint picker's, at another port than its requests.
+ */
+const USUAL_PATHS: Readonly<Record<EngineKind, { readonly health: string | null; readonly metrics: string | null }>> = {
+  vllm: { health: "/health", metrics: "/metrics" },
+  sglang: { health: "/health", metrics: "/metrics" },
+  tgi: { health: "/health", metrics: "/metrics" },
+  trtllm: { health: "/health", metrics: "/prometheus/metrics" },
+  triton: { health: "/v2/health/ready", metrics: "/metrics" },
+  llamacpp: { health: "/health", metrics: "/metrics" },
+  pool: { health: null, metrics: null },
+  openai: { health: null, metrics: null },
+};
 
 function buildClasses(
   document: FleetDocument,

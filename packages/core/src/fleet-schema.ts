@@ -168,6 +168,12 @@ const gateway = z.strictObject({
   timers: timers.prefault({}),
   limits: limits.prefault({}),
   retry: retry.prefault({}),
+  placement: z
+    .enum(["auto", "home"])
+    .default("auto")
+    .describe(
+      "Where a conversation's first request goes: auto = to the less loaded of two engines while the cluster has one live gateway, home = always to its key's engine.",
+    ),
   sessionHeaders: z
     .array(z.string().regex(/^[a-z0-9-]+$/i, "is not a header name"))
     .default([
@@ -203,7 +209,7 @@ export type FleetDocument = z.infer<typeof fleetSchema>;
  * Keys that the fleet file reserves and whose effect is not built yet. They are refused by name: a setting that is
  * silently ignored is worse than one that is missing. `*` stands for any one key.
  */
-export const NOT_SUPPORTED_YET: readonly string[] = ["engines.*.replicasFrom", "gateway.placement"];
+export const NOT_SUPPORTED_YET: readonly string[] = ["engines.*.replicasFrom"];
 
 /** The schema of the fleet file as JSON Schema, for editors. */
 export function fleetJsonSchema(): unknown {

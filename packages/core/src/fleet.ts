@@ -4,7 +4,7 @@ import { type InputProblem, problem } from "./errors.ts";
 import { FLEET_KEYS, type FleetDocument, fleetSchema, NOT_SUPPORTED_YET } from "./fleet-schema.ts";
 import { type Network, parseRttCsv, rttBetween } from "./network.ts";
 import { GENERIC_PROFILE, type Profile, parseProfile } from "./profile.ts";
-import { type AdminState, type Capability, type EngineKind, LATER_ENGINE_KINDS } from "./words.ts";
+import type { AdminState, Capability, EngineKind } from "./words.ts";
 
 /** A front-end cluster: where requests arrive and gateways run. */
 export interface ClusterSpec {
@@ -174,19 +174,6 @@ function notSupported(data: unknown): InputProblem[] {
     for (const path of matches(data, pattern.split("."))) {
       problems.push(problem("not_supported_yet", path.join("."), valueAtPath(data, path), "is not supported yet"));
     }
-  }
-  const later: readonly string[] = LATER_ENGINE_KINDS;
-  for (const path of matches(data, ["engines", "*", "kind"])) {
-    const kind = valueAtPath(data, path);
-    if (typeof kind === "string" && later.includes(kind))
-      problems.push(
-        problem(
-          "not_supported_yet",
-          path.join("."),
-          kind,
-          "this kind is not supported yet; `openai` works for any engine, without metrics",
-        ),
-      );
   }
   return problems;
 }

@@ -62,7 +62,6 @@ export {
   type EngineSignals,
   HEALTH_STATES,
   type HealthState,
-  LATER_ENGINE_KINDS,
   OUTCOMES,
   type Outcome,
   SIGNAL_NAMES,

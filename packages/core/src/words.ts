@@ -1,9 +1,6 @@
-/** Engines that Guidevane can put requests on today. Others are refused by name until their dialect is read. */
-export const ENGINE_KINDS = ["vllm", "openai"] as const;
+/** `pool`: another gateway, such as llm-d's, with engines of its own; `openai`: any server of that API, of which nothing else is known. */
+export const ENGINE_KINDS = ["vllm", "sglang", "tgi", "trtllm", "triton", "llamacpp", "pool", "openai"] as const;
 export type EngineKind = (typeof ENGINE_KINDS)[number];
-
-/** Kinds that the fleet file reserves; naming one is "not supported yet", not "unknown". */
-export const LATER_ENGINE_KINDS = ["sglang", "tgi", "trtllm", "triton", "llamacpp", "pool"] as const;
 
 /** What an engine may be able to do and a class may need. */
 export const CAPABILITIES = ["tools", "vision", "audio", "json_schema", "reasoning", "embeddings", "rerank"] as const;

@@ -1,5 +1,5 @@
 import { describe, expect, it } from "vitest";
-import type { Reading } from "./dialect.ts";
+import type { Reading } from "./dialects/dialect.ts";
 import { SignalBook } from "./engine-signals.ts";
 
 const none = { promptTokens: new Map(), generationTokens: new Map(), successes: new Map() };

@@ -1,5 +1,6 @@
 import { type EngineKind, type EngineSignals, SIGNAL_NAMES, type Signal, type SignalName } from "@guidevane/core";
-import { COUNTER_NAMES, type CounterName, dialectOf, type Reading } from "./dialect.ts";
+import { COUNTER_NAMES, type CounterName, type Reading } from "./dialects/dialect.ts";
+import { dialectOf } from "./dialects/index.ts";
 import { RateWindow } from "./window.ts";
 
 /** Window of the rates: long enough that one slow scrape does not show as a dip. */

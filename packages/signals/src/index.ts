@@ -1,6 +1,15 @@
 /** Engine metrics and gateway reports, to signals and demand. Pure: no I/O, and every time is passed in. */
 export { type DemandLevel, DemandLevels, type EngineEvidence, type Taken } from "./demand-level.ts";
-export { COUNTER_NAMES, type CounterName, type Dialect, dialectOf, type Reading } from "./dialect.ts";
+export {
+  type Aside,
+  COUNTER_NAMES,
+  type CounterName,
+  type Dialect,
+  type Reading,
+  type Said,
+} from "./dialects/dialect.ts";
+export { dialectOf, dialectOfPage, wantedByAny } from "./dialects/index.ts";
+export { vllmDialect } from "./dialects/vllm.ts";
 export { SignalBook } from "./engine-signals.ts";
 export { type FittedCurve, fitCurve, LEVELS_MIN, type Prediction, predictAtInFlight } from "./fit/fit-curve.ts";
 export { type Confidence, type FitContext, type FitSource, type FittedProfile, fitProfile } from "./fit/fit-profile.ts";
@@ -8,5 +17,4 @@ export { type HeldOutError, leaveLevelsOut, leaveWorkloadOut } from "./fit/held-
 export { type Deployment, deploymentName, type LoadCurve, type LoadPoint } from "./fit/load-curve.ts";
 export { type LoadPoints, parseLoadPoints } from "./fit/load-points.ts";
 export { type PrometheusPage, parsePrometheusText, type Sample } from "./prometheus-text.ts";
-export { vllmDialect } from "./vllm-dialect.ts";
 export { RateWindow } from "./window.ts";

@@ -1,9 +1,9 @@
 import { existsSync, readFileSync } from "node:fs";
 import { join } from "node:path";
 import { describe, expect, it } from "vitest";
+import { parsePrometheusText } from "../prometheus-text.ts";
 import type { Reading } from "./dialect.ts";
-import { parsePrometheusText } from "./prometheus-text.ts";
-import { vllmDialect } from "./vllm-dialect.ts";
+import { vllmDialect } from "./vllm.ts";
 
 function read(text: string): Reading {
   return vllmDialect.read(parsePrometheusText(text, vllmDialect.wants));
@@ -72,7 +72,7 @@ vllm:num_requests_waiting_by_reason{reason="deferred"} 296
   });
 });
 
-const DATA = process.env.GUIDEVANE_DATA ?? join(import.meta.dirname, "../../../../shared/data");
+const DATA = process.env.GUIDEVANE_DATA ?? join(import.meta.dirname, "../../../../../shared/data");
 const hasData = existsSync(join(DATA, "metrics"));
 
 /** Expected values were read off the recorded pages by eye. */
