@@ -39,7 +39,7 @@ export function unroutable(exchange: Exchange, status: RouteStatus, out: Uint32A
     case ROUTE_STATUS.tooUnusual:
       return { status: 400, code: "invalid_json", message: "the body's JSON is too unusual for its size" };
     case ROUTE_STATUS.modelRequired:
-      return { status: 400, code: "model_required", message: "name a model", param: "model" };
+      return { status: 400, code: "model_required", message: "name a model, as a string", param: "model" };
     case ROUTE_STATUS.modelNotFound: {
       const model = modelNamed(exchange.text, out);
       return model === null
