@@ -34,13 +34,14 @@ const scripts = join(root, "scripts/real");
 /** The model in a temporary folder, and the servers that were started with it. */
 export class LlamaEngines {
   readonly expected: Expected;
+  /** Where `tiny-model.py` wrote it. */
+  readonly folder: string;
   readonly #python: string;
-  readonly #folder: string;
   readonly #engines: LlamaEngine[] = [];
 
   private constructor(python: string, folder: string) {
     this.#python = python;
-    this.#folder = folder;
+    this.folder = folder;
     this.expected = JSON.parse(readFileSync(join(folder, "expected.json"), "utf8")) as Expected;
   }
 
@@ -52,7 +53,7 @@ export class LlamaEngines {
 
   /** @param slots answers at once; each has 8,192 tokens of context */
   async start(slots: number): Promise<LlamaEngine> {
-    const server = [join(scripts, "llama-server.py"), join(this.#folder, "gguf/tiny.gguf")];
+    const server = [join(scripts, "llama-server.py"), join(this.folder, "gguf/tiny.gguf")];
     const context = String(slots * SLOT_TOKENS);
     const engine = new LlamaEngine(this.#python, [...server, "--slots", String(slots), "--context", context]);
     this.#engines.push(engine);
@@ -62,7 +63,7 @@ export class LlamaEngines {
 
   async stop(): Promise<void> {
     await Promise.all(this.#engines.map((engine) => engine.kill()));
-    rmSync(this.#folder, { recursive: true });
+    rmSync(this.folder, { recursive: true });
   }
 }
 
