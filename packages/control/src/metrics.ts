@@ -46,7 +46,7 @@ export class ControlMetrics {
   });
   readonly demandRps = new Gauge({
     name: "guidevane_demand_rps",
-    help: "Offered requests/s that the last publication was solved for.",
+    help: "Offered requests/s that this tick plans for; the snapshot has those that its weights were made for.",
     labelNames: ["cluster", "class"],
     ...this.#at,
   });
@@ -91,11 +91,19 @@ export class ControlMetrics {
     if (gap !== null) this.gapRatio.set(gap);
   }
 
+  /** @param rps by cluster and class, a line break between them */
+  demand(rps: ReadonlyMap<string, number>): void {
+    this.demandRps.reset();
+    for (const [cell, each] of rps) {
+      const [cluster, requestClass] = cell.split("\n");
+      this.demandRps.set({ cluster: cluster!, class: requestClass! }, each);
+    }
+  }
+
   published(stored: StoredPublication, moved: number | null): void {
     this.publishTotal.inc({ result: "published" });
     this.leader.set(1);
     if (moved !== null) this.keysMovedRatio.set(moved);
-    this.demandRps.reset();
     this.engineLoadRatio.reset();
     this.engineCapacityPriceMs.reset();
     for (const snapshot of stored.clusters.values()) {
@@ -104,7 +112,6 @@ export class ControlMetrics {
         if (capacityWps > 0) this.engineLoadRatio.set({ engine }, loadWps / capacityWps);
       }
       for (const cell of snapshot.cells) {
-        this.demandRps.set({ cluster: cell.cluster, class: cell.class }, cell.demandRps);
         for (const [index, engine] of cell.engines.entries()) {
           this.engineCapacityPriceMs.set({ engine }, cell.addends[index]![CAPACITY] / cell.work);
         }

@@ -17,6 +17,7 @@ export async function tick(control: Control): Promise<TickResult> {
   }
   const previous = control.published.current;
   const inputs = loadInputs(control, previous);
+  control.metrics.demand(inputs.demandRps);
 
   const outcome = await control.solver.solve(inputs, previous, control.warm, control.fleet.policy.solveMs);
   if (outcome.kind !== "plan") return failed("solve-failed", outcome.kind, `the solve failed: ${outcome.message}`);

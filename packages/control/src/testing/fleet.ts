@@ -1,4 +1,11 @@
-import { type ClusterSnapshot, encodeRing, type Fleet, loadFleet, type Publication } from "@guidevane/core";
+import {
+  type ClusterSnapshot,
+  encodeRing,
+  engineDefinition,
+  type Fleet,
+  loadFleet,
+  type Publication,
+} from "@guidevane/core";
 import type { PlanInputs } from "@guidevane/optimizer";
 
 /** Two clusters, two engines, one class. Engines' ports are given, so that tests can stand servers behind them. */
@@ -71,9 +78,7 @@ export function evenPublication(inputs: PlanInputs): Publication {
         engines.map((engine) => [
           engine.id,
           {
-            ...engine,
-            models: [...engine.models],
-            capabilities: engine.capabilities === null ? null : [...engine.capabilities],
+            ...engineDefinition(engine),
             rttMs: 0,
             plannedFactor: 1,
             plannedReady: inputs.engines.get(engine.id)?.readyReplicas ?? engine.replicas,
