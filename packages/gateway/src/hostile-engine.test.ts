@@ -11,6 +11,7 @@ const BODY = '{"id":"of-this-one"}';
 const LENGTH = `content-length: ${BODY.length}\r\n`;
 const OK = "HTTP/1.1 200 OK\r\n";
 const CHUNKS = `${OK}transfer-encoding: chunked\r\n\r\n`;
+const CONTINUE = "HTTP/1.1 100 Continue\r\n\r\n";
 const CHUNK = `${BODY.length.toString(16)}\r\n${BODY}`;
 
 /** What the engine writes to the next request; "" = what is right. */
@@ -130,12 +131,37 @@ describe("an answer that is odd and clear", () => {
     ["of HTTP/1.0", `HTTP/1.0 200 OK\r\n${LENGTH}\r\n${BODY}`],
     ["with chunks that have extensions", `${CHUNKS}14;a=b\r\n${BODY}\r\n0\r\n\r\n`],
     ["with trailers", `${CHUNKS}${CHUNK}\r\n0\r\nx-t: 1\r\n\r\n`],
+    ["after 100 Continue that nobody asked for", `${CONTINUE}${OK}${LENGTH}\r\n${BODY}`],
+    [
+      "after some of them, with headers",
+      `${CONTINUE}HTTP/1.1 100 Go\r\nx: y\r\n\r\n${CONTINUE}${CHUNKS}${CHUNK}\r\n0\r\n\r\n`,
+    ],
+    ["with a body that begins like one", `${OK}content-length: ${CONTINUE.length}\r\n\r\n${CONTINUE}`],
     ["after early hints", `HTTP/1.1 103 Early Hints\r\nlink: x\r\n\r\n${OK}${LENGTH}\r\n${BODY}`],
     ["without a reason", `HTTP/1.1 200\r\n${LENGTH}\r\n${BODY}`],
     ["with a head of 18 KB", `${OK}x-a: ${"y".repeat(18_000)}\r\n${LENGTH}\r\n${BODY}`],
   ])("%s is the client's, once", async (_what, bytes) => {
-    expect(await answerTo(bytes)).toEqual({ status: 200, body: BODY });
+    const body = bytes.endsWith(CONTINUE) ? CONTINUE : BODY;
+    expect(await answerTo(bytes)).toEqual({ status: 200, body });
     await nextIsRight();
+  });
+
+  it("after 100 Continue is the client's, wherever the bytes were cut; after too many of them it is none", async () => {
+    const bytes = `${CONTINUE}${OK}${LENGTH}\r\n${BODY}`;
+    const pieces = await setup.engine(({ socket }) => {
+      const cut = 1 + ((pieces.requests.length * 5) % (CONTINUE.length + 10));
+      socket.write(bytes.slice(0, cut), () => setTimeout(() => socket.write(bytes.slice(cut)), 2));
+    });
+    const many = await setup.engine(({ socket }) => socket.write(CONTINUE.repeat(40) + bytes));
+    const [cut, stubborn] = [await setup.before({ a: pieces }), await setup.before({ a: many })];
+    const client = await setup.client(cut);
+    for (let at = 0; at < 12; at++) {
+      client.post(CHAT, PLAIN_BODY);
+      expect((await client.answer()).body.toString()).toBe(BODY);
+    }
+    const other = await setup.client(stubborn);
+    other.post(CHAT, PLAIN_BODY);
+    expect((await other.answer()).status).toBe(502);
   });
 
   it("of 204 has no length, whatever the engine says", async () => {

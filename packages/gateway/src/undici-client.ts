@@ -4,6 +4,7 @@ import type { Clock } from "@guidevane/core";
 import { Client, type Dispatcher } from "undici";
 import type { EngineTlsSecrets } from "./credentials.ts";
 import type { EngineCall, EngineClient, EngineEvents, EngineFailure, EngineRequest } from "./engine-client.ts";
+import { dropContinues } from "./interim-answers.ts";
 
 /** More informational answers than this before the real one end the attempt. */
 const INFORMATIONAL_MAX = 32;
@@ -77,6 +78,8 @@ class Connection {
   readonly client: Client;
   /** Requests that the present socket has carried. */
   served = 0;
+  /** A request is sent, and its final answer has not begun. */
+  awaitsHead = false;
   socket: Socket | null = null;
 
   constructor(
@@ -101,6 +104,7 @@ class Connection {
         socket.once(secure ? "secureConnect" : "connect", () => {
           answered = true;
           stopTimer();
+          dropContinues(socket, () => this.awaitsHead, INFORMATIONAL_MAX);
           callback(null, socket);
         });
         socket.on("error", (error) => {
@@ -188,6 +192,7 @@ class Call implements EngineCall, Dispatcher.DispatchHandler {
     this.#controller = controller;
     this.#reused = this.#connection.served > 0;
     this.#connection.served += 1;
+    this.#connection.awaitsHead = true;
     if (!this.#over) this.#events.onSent(this.#reused ? null : this.#clock.nowMs() - this.#fromMs);
   }
 
@@ -208,6 +213,7 @@ class Call implements EngineCall, Dispatcher.DispatchHandler {
         this.#fail({ kind: "malformed", message: `more than ${INFORMATIONAL_MAX} informational answers` });
       return;
     }
+    this.#connection.awaitsHead = false;
     const rawHeaders = latin1(controller.rawHeaders as readonly Buffer[]);
     const coding = strangeCoding(rawHeaders);
     // Such bytes would reach the client without the header that says what they are.
