@@ -57,7 +57,7 @@ export class AnswerDocuments {
     this.#responseStatus = null;
   }
 
-  push(bytes: Uint8Array, start: number, end: number): void {
+  push(bytes: Buffer, start: number, end: number): void {
     this.#walker.push(bytes, start, end);
   }
 

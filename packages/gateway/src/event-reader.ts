@@ -4,7 +4,7 @@ export interface EventSink {
    * The next piece of the present event's data, `bytes[start..end)`. The bytes are the reader's for this call only. Lines
    * are joined by pieces of one line feed.
    */
-  data(bytes: Uint8Array, start: number, end: number): void;
+  data(bytes: Buffer, start: number, end: number): void;
   /** The event is whole. `name` is empty where it has none. */
   event(name: string): void;
 }
@@ -33,7 +33,7 @@ export class EventReader {
     this.#sink = sink;
   }
 
-  push(chunk: Uint8Array): void {
+  push(chunk: Buffer): void {
     const end = chunk.length;
     let at = this.#mark < MARK.length ? this.#skipMark(chunk) : 0;
     // The place of the next CR, found anew only when it is passed: most streams have none.
@@ -85,7 +85,7 @@ export class EventReader {
   }
 
   /** @returns where the stream goes on in this chunk */
-  #skipMark(chunk: Uint8Array): number {
+  #skipMark(chunk: Buffer): number {
     let at = 0;
     while (at < chunk.length && this.#mark < MARK.length && chunk[at] === MARK[this.#mark]) {
       at += 1;
@@ -136,11 +136,11 @@ export class EventReader {
     this.#mayBe = KIND.data | KIND.event;
   }
 
-  #value(chunk: Uint8Array, start: number, end: number): void {
+  #value(chunk: Buffer, start: number, end: number): void {
     if (this.#kind === KIND.data) {
       if (end > start) this.#sink.data(chunk, start, end);
     } else if (this.#kind === KIND.event) {
-      this.#name += latin1(chunk, start, Math.min(end, start + NAME_MAX - this.#name.length));
+      this.#name += chunk.toString("latin1", start, Math.min(end, start + NAME_MAX - this.#name.length));
     }
   }
 
@@ -161,7 +161,7 @@ const CR = 0x0d;
 const SPACE = 0x20;
 const COLON = 0x3a;
 const MARK: Uint8Array = Uint8Array.of(0xef, 0xbb, 0xbf);
-const JOINT: Uint8Array = Uint8Array.of(LF);
+const JOINT: Buffer = Buffer.from("\n");
 
 /** What a line is at: its field's name, the space that may follow the colon, its value. */
 const PART = { field: 0, space: 1, value: 2 } as const;
@@ -173,13 +173,7 @@ const EVENT_NAME: Uint8Array = Buffer.from("event");
 const NAME_MAX = 64;
 
 /** The place of a byte at or after `from`; the end of the bytes where there is none. */
-function placeOf(bytes: Uint8Array, byte: number, from: number): number {
+function placeOf(bytes: Buffer, byte: number, from: number): number {
   const at = bytes.indexOf(byte, from);
   return at < 0 ? bytes.length : at;
-}
-
-function latin1(bytes: Uint8Array, start: number, end: number): string {
-  let text = "";
-  for (let at = start; at < end; at++) text += String.fromCharCode(bytes[at]!);
-  return text;
 }

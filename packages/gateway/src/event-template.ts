@@ -3,13 +3,13 @@
  * the same bytes around a text of its own says the same, and need not be walked.
  */
 export class EventTemplate {
-  #bytes: Uint8Array = NOTHING;
+  #bytes: Buffer = NOTHING;
   /** Bytes before the text, its opening quote with them, and after it, from its closing quote on. */
   #before = 0;
   #after = 0;
 
   /** Takes the event `bytes[start..end)`, whose text is `bytes[textStart..textEnd)` and not empty. */
-  learn(bytes: Uint8Array, start: number, end: number, textStart: number, textEnd: number): void {
+  learn(bytes: Buffer, start: number, end: number, textStart: number, textEnd: number): void {
     const [before, after] = [textStart - start, end - textEnd];
     this.#before = 0;
     if (before + after > TEMPLATE_MAX) return;
@@ -21,7 +21,7 @@ export class EventTemplate {
   }
 
   /** Whether an event differs in its text alone, and has one. */
-  fits(bytes: Uint8Array, start: number, end: number): boolean {
+  fits(bytes: Buffer, start: number, end: number): boolean {
     const template = this.#bytes;
     const before = this.#before;
     const textStart = start + before;

@@ -4,11 +4,11 @@
  */
 export class JsonText {
   /** The piece that the whole text is in; none once that piece is over. */
-  #source: Uint8Array = NOTHING;
+  #source: Buffer = NOTHING;
   #start = 0;
   #length = 0;
   #isCut = false;
-  #kept: Uint8Array = NOTHING;
+  #kept: Buffer = NOTHING;
   #isPlain = true;
   /** The last byte was a backslash that escapes the next one. */
   #escaped = false;
@@ -36,9 +36,7 @@ export class JsonText {
     if (!this.#isPlain || this.#length > KEPT_MAX) return null;
     const bytes = this.#isCut ? this.#kept : this.#source;
     const start = this.#isCut ? 0 : this.#start;
-    let text = "";
-    for (let at = start; at < start + this.#length; at++) text += String.fromCharCode(bytes[at]!);
-    return text;
+    return bytes.toString("latin1", start, start + this.#length);
   }
 
   equals(name: Uint8Array): boolean {
@@ -50,7 +48,7 @@ export class JsonText {
   }
 
   /** @returns the place of the closing quote, or `end` where it is not among the bytes */
-  read(bytes: Uint8Array, start: number, end: number, isKept: boolean): number {
+  read(bytes: Buffer, start: number, end: number, isKept: boolean): number {
     const quote = this.#closingQuote(bytes, start, end);
     if (quote < end && !this.#isCut) {
       this.#source = bytes;
@@ -68,15 +66,15 @@ export class JsonText {
     this.#source = NOTHING;
   }
 
-  #keep(bytes: Uint8Array, start: number, end: number): void {
-    if (this.#kept === NOTHING) this.#kept = new Uint8Array(KEPT_MAX);
+  #keep(bytes: Buffer, start: number, end: number): void {
+    if (this.#kept === NOTHING) this.#kept = Buffer.alloc(KEPT_MAX);
     let to = this.#length;
     const last = Math.min(end, start + Math.max(KEPT_MAX - to, 0));
     for (let at = start; at < last; at++) this.#kept[to++] = bytes[at]!;
     this.#length += end - start;
   }
 
-  #closingQuote(bytes: Uint8Array, start: number, end: number): number {
+  #closingQuote(bytes: Buffer, start: number, end: number): number {
     let at = start;
     if (this.#escaped) {
       this.#escaped = false;
@@ -108,7 +106,7 @@ export class JsonText {
   }
 }
 
-const NOTHING = new Uint8Array(0);
+const NOTHING: Buffer = Buffer.alloc(0);
 /** Longest text that is kept: ids, names and reasons are shorter. */
 const KEPT_MAX = 128;
 const NEAR_BYTES = 48;

@@ -17,7 +17,7 @@ const ROOT = compilePaths(PATHS);
 
 type Told = [id: number, kind: number, value: unknown];
 
-function walk(json: Uint8Array, cut: (at: number) => number): { told: Told[]; done: boolean } {
+function walk(json: Buffer, cut: (at: number) => number): { told: Told[]; done: boolean } {
   const told: Told[] = [];
   const walker: JsonWalker = new JsonWalker(ROOT, (id, kind, size) =>
     told.push([id, kind, kind === VALUE.text ? [size, walker.text] : size]),

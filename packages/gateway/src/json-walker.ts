@@ -65,12 +65,12 @@ export class JsonWalker {
     return this.#words.start;
   }
 
-  push(bytes: Uint8Array, start: number, end: number): void {
+  push(bytes: Buffer, start: number, end: number): void {
     this.#walk(bytes, start, end);
     this.#words.release();
   }
 
-  #walk(bytes: Uint8Array, start: number, end: number): void {
+  #walk(bytes: Buffer, start: number, end: number): void {
     let at = start;
     while (at < end) {
       switch (this.#mode) {
@@ -184,7 +184,7 @@ export class JsonWalker {
   }
 
   /** Inside quotes: goes to the closing one or to the end of the bytes. */
-  #text(bytes: Uint8Array, start: number, end: number): number {
+  #text(bytes: Buffer, start: number, end: number): number {
     const mode = this.#mode;
     const isKept = mode === MODE.name || (mode === MODE.text && this.#node !== null);
     const quote = this.#words.read(bytes, start, end, isKept);
@@ -210,7 +210,7 @@ export class JsonWalker {
     return node.other;
   }
 
-  #digit(bytes: Uint8Array, start: number, end: number): number {
+  #digit(bytes: Buffer, start: number, end: number): number {
     for (let at = start; at < end; at++) {
       const byte = bytes[at]!;
       if (isDigit(byte)) {
@@ -229,7 +229,7 @@ export class JsonWalker {
   }
 
   /** Passes over a list or object that nobody looks into. */
-  #skip(bytes: Uint8Array, start: number, end: number): number {
+  #skip(bytes: Buffer, start: number, end: number): number {
     let depth = this.#skipDepth;
     for (let at = start; at < end; at++) {
       const meaning = SKIP_MEANING[bytes[at]!]!;

@@ -14,7 +14,7 @@ const fail = (error: unknown): void => {
 const observerOf = (type: string) => new AnswerObserver(200, ["content-type", type], fail);
 
 /** What the observer says of a stream that came in these pieces, as a row. */
-function rowOf(file: string, bytes: Uint8Array, cut: () => number): StreamRow {
+function rowOf(file: string, bytes: Buffer, cut: () => number): StreamRow {
   const observer = observerOf("text/event-stream; charset=utf-8");
   for (let at = 0; at < bytes.length; ) {
     const end = Math.min(bytes.length, at + cut());

@@ -77,7 +77,7 @@ export class AnswerObserver implements EventSink {
   }
 
   /** The next piece of the answer. Never throws. */
-  see(chunk: Uint8Array, nowMs: number): void {
+  see(chunk: Buffer, nowMs: number): void {
     if (this.#kind === "unread") return;
     this.#nowMs = nowMs;
     try {
@@ -176,7 +176,7 @@ export class AnswerObserver implements EventSink {
     };
   }
 
-  data(bytes: Uint8Array, start: number, end: number): void {
+  data(bytes: Buffer, start: number, end: number): void {
     let at = start;
     if (this.#data === DATA.nothing) {
       while (at < end && isSpace(bytes[at]!)) at += 1;
@@ -251,14 +251,14 @@ export class AnswerObserver implements EventSink {
   }
 
   /** What an event with content says, the next ones are likely to say again; what it says once more changes nothing. */
-  #learn(bytes: Uint8Array, start: number, end: number): void {
+  #learn(bytes: Buffer, start: number, end: number): void {
     const { whole, hasContent, endsStream, textStart, textEnd } = this.#documents;
     if (whole && hasContent && !endsStream && textStart > start)
       this.#template.learn(bytes, start, end, textStart, textEnd);
   }
 
   /** Spaces may stand after it. */
-  #matchDone(bytes: Uint8Array, start: number, end: number): void {
+  #matchDone(bytes: Buffer, start: number, end: number): void {
     for (let at = start; at < end; at++) {
       const byte = bytes[at]!;
       if (this.#donePlace < DONE.length && byte === DONE[this.#donePlace]) this.#donePlace += 1;
@@ -300,7 +300,7 @@ function isSpace(byte: number): boolean {
   return byte === 0x20 || byte === 0x0a || byte === 0x0d || byte === 0x09;
 }
 
-function isBlank(bytes: Uint8Array, start: number, end: number): boolean {
+function isBlank(bytes: Buffer, start: number, end: number): boolean {
   for (let at = start; at < end; at++) if (!isSpace(bytes[at]!)) return false;
   return true;
 }
