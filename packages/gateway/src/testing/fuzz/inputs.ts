@@ -47,6 +47,7 @@ const TRICKS = [
   "-1\r\n",
   "0x5\r\n",
   "HTTP/1.1 200 OK\r\n",
+  "HTTP/1.1 100 Continue\r\n\r\n",
   "HTTP/1.0",
   "HTTP/1.1",
   "GET /v1/models HTTP/1.1\r\nhost: x\r\n\r\n",
