@@ -6,6 +6,8 @@ import type { Workload } from "./workload.ts";
 export interface LabOptions {
   readonly fleet: Fleet;
   readonly workload: Workload;
+  /** The fleet as policies believe it to be, of the same engines and clusters; what it really is when left out. */
+  readonly believed?: Fleet;
   readonly policy: PolicyDefinition;
   /** Values of its parameters; those left out are its defaults. */
   readonly values?: PolicyValues;

@@ -51,7 +51,7 @@ export function runLab(options: LabOptions): LabRun {
 
   const values = { ...defaultsOf(policy), ...options.values };
   const world = {
-    fleet,
+    fleet: options.believed === undefined ? fleet : labFleet(options.believed),
     workload,
     places,
     keyHash: keyHashes(workload),
