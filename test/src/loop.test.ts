@@ -49,7 +49,9 @@ describe("demand that one engine can't take", () => {
       expect(certificate.gap).toBeGreaterThanOrEqual(-1e-9);
       expect(certificate.gap).toBeLessThan(0.05);
     }
-    expect(new Set(load.answers.map(({ status }) => status))).toEqual(new Set([200]));
+    // Until the weights follow, what is beyond the one engine is sent away at once; after that nothing is.
+    expect(load.answers.slice(0, from).filter(({ status }) => status !== 200 && status !== 429)).toEqual([]);
+    expect(new Set(load.answers.slice(from).map(({ status }) => status))).toEqual(new Set([200]));
     // Each request against the weight in the snapshot that it says it was routed by.
     const known = load.answers.slice(from).filter(({ version }) => published.has(version));
     expect(known.length).toBeGreaterThan(200);

@@ -24,6 +24,8 @@ export interface RunningAttempt {
   readonly result: Promise<AttemptResult>;
   /** The engine's port is closed: silence now means that it is dead. */
   engineDied(): void;
+  /** Of the answer's body, up to now. */
+  bytes(): number;
 }
 
 /** Sends one request to one engine and, if the answer is to be the client's, passes it on as it comes. */
@@ -31,7 +33,7 @@ export function attempt(options: AttemptOptions): RunningAttempt {
   const { promise, resolve } = Promise.withResolvers<AttemptResult>();
   const running = new Attempt(options, resolve);
   running.start();
-  return { result: promise, engineDied: () => running.engineDied() };
+  return { result: promise, engineDied: () => running.engineDied(), bytes: () => running.bytes };
 }
 
 type Phase =
@@ -90,6 +92,10 @@ class Attempt implements EngineEvents {
     const call = client.send(request, this);
     if (this.#phase === "over") call.abort();
     else this.#call = call;
+  }
+
+  get bytes(): number {
+    return this.#figures.bytes;
   }
 
   engineDied(): void {

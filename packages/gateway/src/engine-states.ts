@@ -128,6 +128,11 @@ export class EngineStates {
     return known !== undefined && takes(known.health.facts());
   }
 
+  /** Answers of it that are under way make progress. */
+  heard(id: string): void {
+    this.#byId.get(id)?.health.heard();
+  }
+
   /** Reads again what time alone changes: the rising factor of a returning engine. */
   refresh(): void {
     const nowMs = this.#options.clock.nowMs();

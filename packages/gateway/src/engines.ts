@@ -27,6 +27,8 @@ interface Known extends Engine {
   client: EngineClient;
   credentials: EngineCredentials;
   readonly running: Set<RunningAttempt>;
+  /** Of the answers under way when it was last looked. */
+  bytes: number;
 }
 
 /** The engines that one request thread talks to: their connections and the attempts under way. */
@@ -87,6 +89,19 @@ export class Engines {
     for (const running of this.#byId.get(id)?.running ?? []) running.engineDied();
   }
 
+  /** Engines whose answers under way have come further since the last call. */
+  progressed(): string[] {
+    const ids: string[] = [];
+    for (const known of this.#byId.values()) {
+      let bytes = 0;
+      for (const running of known.running) bytes += running.bytes();
+      // One that ended takes its bytes along; the others' progress then shows at the next look.
+      if (bytes > known.bytes) ids.push(known.id);
+      known.bytes = bytes;
+    }
+    return ids;
+  }
+
   /** Attempts under way. */
   inFlight(id: string): number {
     return this.#byId.get(id)?.running.size ?? 0;
@@ -103,7 +118,7 @@ export class Engines {
   #create(id: string, spec: SnapshotEngine): Known {
     const credentials = this.#credentialsOf(id);
     const client = this.#options.createClient(new URL(spec.url).origin, credentials.tls);
-    return { id, spec, ...placeOf(spec), client, credentials, running: new Set() };
+    return { id, spec, ...placeOf(spec), client, credentials, running: new Set(), bytes: 0 };
   }
 
   #update(known: Known, spec: SnapshotEngine): void {

@@ -156,6 +156,7 @@ export async function startGateway(options: GatewayOptions): Promise<Gateway> {
       penalties.ended(thread, attempt, report);
       states.ended(engine, report);
     },
+    heard: (engine) => states.heard(engine),
     idle: (number) => compiled.letGo(number, thread),
     failed: (requestId, error, stack) => log.error({ requestId, error, stack }, "request failed"),
   });

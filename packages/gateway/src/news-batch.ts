@@ -21,6 +21,9 @@ export class NewsBatch {
         // An engine that refuses is to be quiet within a second, on every thread.
         if (report.outcome === "fault" || report.outcome === "saturated") this.flush();
       },
+      heard: (engine) => {
+        this.#items.push(["heard", engine]);
+      },
       idle: (compiled) => {
         this.#items.push(["idle", compiled]);
       },

@@ -23,7 +23,7 @@ function ask(url: URL, path: string, timeoutMs: number, clock: Clock): Promise<P
     });
     const stopTimer = clock.after(timeoutMs, () => {
       request.destroy();
-      resolve({ kind: "failed", why: `no answer after ${timeoutMs} ms` });
+      resolve({ kind: "late", why: `no answer after ${timeoutMs} ms` });
     });
     request.on("error", (error) => {
       stopTimer();
@@ -43,7 +43,7 @@ function knock(url: URL, timeoutMs: number, clock: Clock): Promise<ProbeResult> 
     });
     const stopTimer = clock.after(timeoutMs, () => {
       socket.destroy();
-      resolve({ kind: "failed", why: `no connection after ${timeoutMs} ms` });
+      resolve({ kind: "late", why: `no connection after ${timeoutMs} ms` });
     });
     socket.on("error", (error) => {
       stopTimer();

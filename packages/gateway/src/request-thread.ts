@@ -37,6 +37,8 @@ export interface ThreadNews {
   /** The first content of a stream has come, so long after the attempt began. */
   firstToken(attempt: number, ttftMs: number): void;
   attemptEnded(attempt: number, engine: string, report: AttemptReport): void;
+  /** Answers of an engine that are under way made progress. */
+  heard(engine: string): void;
   /** No request of this thread is routed by that snapshot any more. */
   idle(compiled: number): void;
   /** A request failed on an error that nobody foresaw. */
@@ -64,6 +66,9 @@ export interface RequestThreadOptions {
 /** Decisions that a process remembers; each of its threads its part. */
 const DECISIONS = 100_000;
 
+/** How often answers under way are looked at: a late probe is outweighed by progress within a few seconds. */
+const LOOK_EVERY_MS = 1000;
+
 /**
  * The request path of one thread: a listener, what requests are routed by, connections to engines, and counts. It never
  * waits for the rest of the process.
@@ -82,6 +87,7 @@ export class RequestThread {
   #routing: Routing;
   #controlHeardMs: number;
   #stopped: Promise<void> | null = null;
+  #stopLooking = (): void => {};
 
   constructor(options: RequestThreadOptions) {
     const { clock, random, settings, news } = options;
@@ -126,6 +132,7 @@ export class RequestThread {
       onError: (error, requestId) =>
         news.failed(requestId, String(error), error instanceof Error ? error.stack : undefined),
     });
+    this.#lookAtAnswers();
     this.#front = createFront(
       settings.gateway.limits,
       (request, response) => {
@@ -208,7 +215,14 @@ export class RequestThread {
     if (graceMs <= 0) this.#front.closeAllConnections();
     await closed;
     cut();
+    this.#stopLooking();
     this.#engines.close();
+  }
+
+  #lookAtAnswers(): void {
+    const { clock, news } = this.#options;
+    for (const engine of this.#engines.progressed()) news.heard(engine);
+    this.#stopLooking = clock.after(LOOK_EVERY_MS, () => this.#lookAtAnswers());
   }
 
   #load(compiled: CompiledSnapshot): Routing {

@@ -66,6 +66,23 @@ describe("an engine's health", () => {
     expect(health.facts().reason).toBe("http 500");
   });
 
+  it("B081: outlasts late probes while its answers make progress, and two in a row even when they don't", () => {
+    const { clock, health, shown } = start();
+    const late = { kind: "late", why: "no answer after 2000 ms" } as const;
+    health.answered();
+    for (let i = 0; i < 20; i++) {
+      clock.advance(2000);
+      health.heard();
+      health.probed(late);
+    }
+    expect(shown()).toEqual({ ...TAKES, word: "ready" });
+    clock.advance(3000);
+    for (let i = 0; i < 2; i++) health.probed(late);
+    expect(shown().word).toBe("ready");
+    health.probed(late);
+    expect(shown()).toEqual({ ...TAKES, outByProbe: true, word: "dead" });
+  });
+
   it.each([401, 404, 405])("does not take %i on a default path for an illness, and stops asking", (status) => {
     const { health, shown } = start();
     health.probed(answer(status));

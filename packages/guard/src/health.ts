@@ -3,6 +3,11 @@ import type { AdminState, Clock, HealthState } from "@guidevane/core";
 /** Probes that must fail, or succeed, one after another before they are believed. */
 const PROBES_BELIEVED = 2;
 
+/** A busy engine answers its probe late, so lateness must be seen more often than a plain "no" before it counts. */
+const LATE_PROBES_BELIEVED = 3;
+/** Answers under way that made progress this lately outweigh a late probe. */
+const HEARD_MS = 3000;
+
 /** A returning engine gets its share back over this long: a cold cache meets a trickle, not its whole load. */
 export const RAMP_MS = 10_000;
 
@@ -28,11 +33,12 @@ export interface EngineBasis {
   readonly probeIntervalMs: number;
 }
 
-/** How a probe went. `connected` is all that a probe without a path can find; `failed` is a timeout, a reset or the like. */
+/** How a probe went. `connected` is all that a probe without a path can find; `late`: nothing came in time; `failed`: a reset or the like. */
 export type ProbeResult =
   | { readonly kind: "answer"; readonly status: number }
   | { readonly kind: "connected" }
   | { readonly kind: "refused" }
+  | { readonly kind: "late"; readonly why: string }
   | { readonly kind: "failed"; readonly why: string };
 
 /** What a router must know of an engine, and what a person wants to. */
@@ -66,6 +72,8 @@ export class EngineHealth {
   #refusals = 0;
   #badProbes = 0;
   #goodProbes = 0;
+  #lateProbes = 0;
+  #lastHeardMs: number | null = null;
   /** 401, 404 or 405 came from a default path: this engine has no such probe. */
   #probeAbsent = false;
   #rampFromMs: number | null = null;
@@ -111,6 +119,7 @@ export class EngineHealth {
 
   /** An attempt got an answer that shows the engine at work. */
   answered(): void {
+    this.heard();
     this.#badProbes = 0;
     this.#lastGoodMs = this.#clock.nowMs();
     // An answer may come over a connection older than the refusal: only a new connection shows that the port is open.
@@ -119,8 +128,15 @@ export class EngineHealth {
     else this.#judge("alive", "answers");
   }
 
+  /** An answer under way made progress: no new word on new connections, but its core is at work. */
+  heard(): void {
+    this.#lateProbes = 0;
+    this.#lastHeardMs = this.#clock.nowMs();
+  }
+
   probed(result: ProbeResult): void {
     if (result.kind === "refused") this.refused();
+    else if (result.kind === "late") this.#lateProbe(result.why);
     else if (result.kind === "failed") this.#badProbe(result.why);
     else if (result.kind === "connected") this.#goodProbe();
     else if (result.status >= 200 && result.status < 300) this.#goodProbe();
@@ -179,6 +195,7 @@ export class EngineHealth {
   #goodProbe(): void {
     this.#refusals = 0;
     this.#badProbes = 0;
+    this.#lateProbes = 0;
     if (!this.#isDead()) {
       this.#judge("alive", "probe answers");
       return;
@@ -187,6 +204,13 @@ export class EngineHealth {
     if (this.#goodProbes < PROBES_BELIEVED) return;
     this.#rampFromMs = this.#clock.nowMs();
     this.#judge("alive", "back");
+  }
+
+  #lateProbe(why: string): void {
+    this.#goodProbes = 0;
+    if (this.#lastHeardMs !== null && this.#clock.nowMs() - this.#lastHeardMs < HEARD_MS) return;
+    this.#lateProbes += 1;
+    if (this.#lateProbes >= LATE_PROBES_BELIEVED && this.#verdict !== "refused") this.#judge("probe-failed", why);
   }
 
   #badProbe(why: string): void {
