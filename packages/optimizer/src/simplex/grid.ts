@@ -100,26 +100,27 @@ function cutEngine(
   let mine = -1;
   if (pieceStart[engine]! < pieces) {
     const step = Math.max(1, Math.round(eta * most));
-    let left = 1;
-    while (load - step * (2 ** left - 1) > 0) left++;
-    left--;
+    // η·U, 3η·U, 7η·U …: whole numbers of quanta, so that doubling and halving are exact.
+    let left = step;
+    while (load - left > 0) left = 2 * left + step;
+    left = (left - step) / 2;
     let piece = pieceStart[engine]!;
     let position = 0;
     // Rising candidates: 0, those left of the load, the load, those right of it; each piece's end comes between.
     let right = 0;
     while (position < most) {
       let upTo: number;
-      if (left > 0) upTo = load - step * (2 ** left - 1);
+      if (left > 0) upTo = load - left;
       else if (position < load) upTo = load;
       else if (held && position === load) upTo = load + 1;
       else {
-        do right++;
-        while (load + step * (2 ** right - 1) <= position);
-        upTo = load + step * (2 ** right - 1);
+        do right = 2 * right + step;
+        while (load + right <= position);
+        upTo = load + right;
       }
       if (upTo > most) upTo = most;
       if (left > 0 && upTo <= position) {
-        left--;
+        left = (left - step) / 2;
         continue;
       }
       const end = pieceTo[piece]!;
@@ -132,7 +133,7 @@ function cutEngine(
         (pieceHigh[piece]! - pieceLow[piece]!) * (((position + upTo) / 2 - pieceFrom[piece]!) / length);
       at++;
       position = upTo;
-      if (left > 0 && position === load - step * (2 ** left - 1)) left--;
+      if (left > 0 && position === load - left) left = (left - step) / 2;
       if (position === end && piece + 1 < pieces) piece++;
     }
   }
