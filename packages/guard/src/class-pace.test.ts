@@ -32,6 +32,12 @@ describe("a class's pace", () => {
     expect(pace.median(0)).toBe(1);
   });
 
+  it("does not take a cold engine for a slow one because the others answer from their caches", () => {
+    const pace = paceOf({ warm: [-2, -2, -2], hot: [-2, -2, -2], cold: [0, 0, 0] });
+    expect(pace.judge("cold", 0, false, 0)!.x).toBeCloseTo(0.35, 9);
+    expect(pace.judge("cold", Math.log(3), false, 0)!.x).toBeGreaterThan(1.4);
+  });
+
   it("judges an engine against the others, and learns from those that nothing speaks against", () => {
     const pace = paceOf({ a: [0, 0, 0], b: [1, 1, 1], c: [0, 0, 0] });
     expect(pace.judge("b", 1, false, 0)).toEqual({ x: 1, spread: 0.5, worth: 1 });

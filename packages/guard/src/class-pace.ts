@@ -2,7 +2,7 @@ import { PaceNoise } from "./pace-noise.ts";
 
 /** One engine's tick beside its class. */
 export interface Judged {
-  /** ln(observed ÷ expected) less the class's median of it. */
+  /** ln(observed ÷ expected) less the class's median of it, or less −0.35 where that is greater. */
   readonly x: number;
   /** b: mean absolute deviation of such an x at a healthy engine. */
   readonly spread: number;
@@ -39,7 +39,7 @@ export class ClassPace {
   judge(engine: string, logRatio: number, healthy: boolean, nowMs: number): Judged | null {
     const usual = this.median(nowMs);
     if (usual === null) return null;
-    const x = logRatio - usual;
+    const x = logRatio - Math.max(usual, USUAL_LEAST);
     if (healthy) this.#noise.add(engine, x);
     return { x, ...this.#noise.of(engine) };
   }
@@ -70,6 +70,11 @@ export class ClassPace {
  */
 const PLACE_OF = 5;
 const PLACE_LEAST = 3;
+/**
+ * Warm caches make engines several times faster than their profile, which is of prompts that no cache knows. Beyond this
+ * an engine is held to its profile: one that just joined is cold, not slow, and at the floor it would never get warm.
+ */
+const USUAL_LEAST = -0.35;
 /** A place older than this says nothing about now. */
 const OLD_MS = 60_000;
 

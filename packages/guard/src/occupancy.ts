@@ -79,15 +79,17 @@ export class Occupancy {
   adopt(classes: readonly AdmissionClass[], maxStreams: number): void {
     this.#maxStreams = maxStreams;
     const groups = new Map<string, Group>();
+    const priorities = new Map<string, Set<number>>();
     this.#members = new Map();
-    for (const { model } of classes) {
+    for (const { model, priority } of classes) {
+      priorities.set(model, (priorities.get(model) ?? new Set()).add(priority));
       const last = this.#groups.get(model);
       const { allowance = Number.POSITIVE_INFINITY, atMs = 0, refusedAtMs = new Map() } = last ?? {};
       groups.set(model, { members: [], fullWps: 0, allowance, allowanceMost: 0, atMs, refusedAtMs });
     }
     for (const each of classes) {
       const group = groups.get(each.model)!;
-      const above = rankOf(each, classes);
+      const above = rankOf(each.priority, priorities.get(each.model)!);
       const part = each.streamLimit / STREAM_LIMIT_FACTOR;
       const level = 1 + (STREAM_LIMIT_FACTOR - 1) * above;
       const gatewayPart = 1 - GATEWAY_RESERVE * (1 - above);
@@ -161,10 +163,9 @@ export class Occupancy {
 }
 
 /** 0 = lowest of its model's priorities, 1 = highest; 1 where there is one. */
-function rankOf({ model, priority }: AdmissionClass, classes: readonly AdmissionClass[]): number {
-  const priorities = [...new Set(classes.filter((each) => each.model === model).map((each) => each.priority))];
-  if (priorities.length === 1) return 1;
-  return priorities.filter((each) => each < priority).length / (priorities.length - 1);
+function rankOf(priority: number, priorities: ReadonlySet<number>): number {
+  if (priorities.size === 1) return 1;
+  return [...priorities].filter((each) => each < priority).length / (priorities.size - 1);
 }
 
 /** Refilled up to now. */
