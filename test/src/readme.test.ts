@@ -17,6 +17,11 @@ const elsewhere: readonly { readonly command: RegExp; readonly file: string; rea
     file: "packages/cli/src/ask-control.test.ts",
     runs: 'run("explain", "b", "chat")',
   },
+  {
+    command: /^npx guidevane why tour-1$/,
+    file: "packages/cli/src/command-why.test.ts",
+    runs: 'run("tour-1", "--gateway", url)',
+  },
   { command: /^npm test$/, file: ".ci/run", runs: "npm test" },
   { command: /^npm run lint$/, file: ".ci/run", runs: "npm run --silent lint" },
   { command: /^npm run typecheck$/, file: ".ci/run", runs: "npm run --silent typecheck" },

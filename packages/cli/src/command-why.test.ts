@@ -18,7 +18,7 @@ const ATTEMPT = {
 } as const;
 
 const DECISION: Decision = {
-  id: "r-1",
+  id: "tour-1",
   at: "2026-11-30T06:00:00.000Z",
   cluster: "b",
   class: "chat",
@@ -59,12 +59,12 @@ const DECISION: Decision = {
   tokensFrom: "usage",
 };
 
-const TEXT = `r-1: POST /v1/chat/completions in cluster b at 2026-11-30T06:00:00.000Z; a stream, a conversation's first request, routed by snapshot 2
+const TEXT = `tour-1: POST /v1/chat/completions in cluster b at 2026-11-30T06:00:00.000Z; a stream, a conversation's first request, routed by snapshot 2
 
 class      chat (model demo): the model's first class whose capabilities the request uses and whose residency agrees
 key        a session header; slot 1234 of the ring
 home       engine-a, which was out (dead, not ready, or taken out); next in its key's order: engine-b
-went to    engine-b (ejected: home takes nothing just now), then engine-c (retry: another engine had failed before the first byte)
+went to    engine-b, since home takes nothing just now; then to engine-c, since another engine had failed before the first byte
 ruled out  engine-a: is out
 weight     25.39 % of b's chat goes to engine-c by the plan
 addends    network 60.00 + service 200.00 + congestion 1924.22 + capacity 0.00 + stability 0.00 = 2184.22 ms: what one more request at engine-c costs the fleet
@@ -105,7 +105,7 @@ let gateway: Server;
 let url = "";
 beforeAll(async () => {
   gateway = createServer((request, response) => {
-    const known = request.url === "/v1/decisions/r-1";
+    const known = request.url === "/v1/decisions/tour-1";
     response.writeHead(known ? 200 : 404, { "content-type": "application/json" });
     const id = decodeURIComponent((request.url ?? "").split("/").at(-1)!);
     response.end(
@@ -137,11 +137,11 @@ async function run(...args: string[]): Promise<{ code: number; out: string; err:
 
 describe("guidevane why", () => {
   it("says in words where a request went, and why", async () => {
-    expect(await run("r-1", "--gateway", url)).toEqual({ code: 0, out: TEXT, err: "" });
+    expect(await run("tour-1", "--gateway", url)).toEqual({ code: 0, out: TEXT, err: "" });
   });
 
   it("prints what the gateway says as JSON", async () => {
-    const { code, out } = await run("r-1", "--gateway", url, "--json");
+    const { code, out } = await run("tour-1", "--gateway", url, "--json");
     expect([code, JSON.parse(out)]).toEqual([0, DECISION]);
   });
 
@@ -151,19 +151,19 @@ describe("guidevane why", () => {
       out: "",
       err: 'guidevane: no request "r-2" is remembered here\n',
     });
-    const nobody = await run("r-1", "--gateway", "http://127.0.0.1:1");
+    const nobody = await run("tour-1", "--gateway", "http://127.0.0.1:1");
     expect([nobody.code, nobody.err]).toEqual([1, expect.stringContaining("no gateway answers at http://127.0.0.1:1")]);
     expect((await run("a b", "--gateway", url)).code).toBe(2);
-    expect((await run("r-1", "--gateway", "ftp://x")).err).toContain("--gateway: must be an http or https URL");
+    expect((await run("tour-1", "--gateway", "ftp://x")).err).toContain("--gateway: must be an http or https URL");
   });
 
   it("asks several gateways in turn", async () => {
-    expect((await run("r-1", "--gateway", url, url)).out).toBe(TEXT);
+    expect((await run("tour-1", "--gateway", url, url)).out).toBe(TEXT);
   });
 
   it("leaves out what a refused request does not have", () => {
     expect(showDecision(REFUSED)).toBe(
-      "r-1: POST /v1/chat/completions in cluster b at 2026-11-30T06:00:00.000Z\n\nended      rejected (body_too_large, said by the gateway)\n",
+      "tour-1: POST /v1/chat/completions in cluster b at 2026-11-30T06:00:00.000Z\n\nended      rejected (body_too_large, said by the gateway)\n",
     );
   });
 

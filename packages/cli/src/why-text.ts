@@ -98,8 +98,10 @@ function choiceWords({ attempts }: Decision): string | null {
   const [first] = attempts;
   if (first === undefined) return null;
   const last = attempts.at(-1)!;
-  const words = ({ engine, reason }: typeof first) => `${engine} (${reason}: ${REASONS[reason] ?? reason})`;
-  return attempts.length === 1 || first.engine === last.engine ? words(last) : `${words(first)}, then ${words(last)}`;
+  const words = ({ engine, reason }: typeof first) => `${engine}, since ${REASONS[reason] ?? reason}`;
+  return attempts.length === 1 || first.engine === last.engine
+    ? words(last)
+    : `${words(first)}; then to ${words(last)}`;
 }
 
 /** A person reads so many; `--json` has them all. */
