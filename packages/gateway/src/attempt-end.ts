@@ -83,3 +83,10 @@ export function retryAfterMsOf(headers: readonly string[], wallMs: number): numb
   const atMs = /^[A-Z][a-z]{2}/.test(value) ? Date.parse(value) : Number.NaN;
   return Number.isNaN(atMs) ? null : Math.max(0, atMs - wallMs);
 }
+
+/** A status text without the characters that the parser lets in and that must not leave again (RFC 9112 §4). */
+export function printable(statusText: string): string {
+  return statusText.replace(UNPRINTABLE, "");
+}
+
+const UNPRINTABLE = /[^\t\x20-\x7e\x80-\xff]/g;

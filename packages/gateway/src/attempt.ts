@@ -8,6 +8,7 @@ import {
   endsByClose,
   NO_DESCRIPTORS,
   outcomeOfAnswer,
+  printable,
   retryAfterMsOf,
   statusOfErrorEvent,
 } from "./attempt-end.ts";
@@ -30,10 +31,9 @@ export interface RunningAttempt {
 
 /** Sends one request to one engine and, if the answer is to be the client's, passes it on as it comes. */
 export function attempt(options: AttemptOptions): RunningAttempt {
-  const { promise, resolve } = Promise.withResolvers<AttemptResult>();
-  const running = new Attempt(options, resolve);
+  const running = new Attempt(options);
   running.start();
-  return { result: promise, engineDied: () => running.engineDied(), bytes: () => running.bytes };
+  return running;
 }
 
 type Phase =
@@ -46,9 +46,10 @@ type Phase =
   | "passing"
   | "over";
 
-class Attempt implements EngineEvents {
-  readonly #options: AttemptOptions;
+class Attempt implements EngineEvents, RunningAttempt {
+  readonly result: Promise<AttemptResult>;
   readonly #resolve: (result: AttemptResult) => void;
+  readonly #options: AttemptOptions;
   readonly #answer: ClientAnswer;
   readonly #timer: PhaseTimer;
   readonly #figures: AttemptFigures;
@@ -65,10 +66,10 @@ class Attempt implements EngineEvents {
   #terminated = false;
   #stops: (() => void)[] = [];
 
-  constructor(options: AttemptOptions, resolve: (result: AttemptResult) => void) {
+  constructor(options: AttemptOptions) {
     const { clock, response, socket, answerHeaders } = options;
     this.#options = options;
-    this.#resolve = resolve;
+    ({ promise: this.result, resolve: this.#resolve } = Promise.withResolvers<AttemptResult>());
     this.#figures = new AttemptFigures(clock.nowMs());
     this.#timer = new PhaseTimer(clock);
     this.#answer = new ClientAnswer({
@@ -94,7 +95,7 @@ class Attempt implements EngineEvents {
     else this.#call = call;
   }
 
-  get bytes(): number {
+  bytes(): number {
     return this.#figures.bytes;
   }
 
@@ -110,14 +111,13 @@ class Attempt implements EngineEvents {
     this.#figures.connectMs = connectMs;
     const [ms, what] = stream ? [timers.firstTokenMs, "no first token"] : [timers.headMs, "no answer"];
     this.#timer.arm(ms, () => this.#onSlow(`${what} after ${ms} ms`));
-    const { totalMs } = timers;
-    if (totalMs > 0) this.#stops.push(clock.after(totalMs, () => this.#expire(`not over after ${totalMs} ms`)));
+    if (timers.totalMs > 0)
+      this.#stops.push(clock.after(timers.totalMs, () => this.#expire(`not over after ${timers.totalMs} ms`)));
   }
 
   onHead(status: number, rawStatusText: string, headers: readonly string[]): void {
     const { clock, timers, choices } = this.#options;
-    // The parser lets characters into a status text that must not leave again.
-    this.#head = { status, statusText: rawStatusText.replace(UNPRINTABLE, ""), headers };
+    this.#head = { status, statusText: printable(rawStatusText), headers };
     this.#figures.status = status;
     this.#figures.headMs = clock.nowMs() - this.#figures.startMs;
     this.#timer.touch(clock.nowMs());
@@ -176,8 +176,8 @@ class Attempt implements EngineEvents {
   }
 
   #judgeFirstEvent(): void {
-    const { events, error } = this.#observer!;
-    if (error !== null) this.#judge(statusOfErrorEvent(error.status));
+    const { events, failedAt, error } = this.#observer!;
+    if (error !== null && failedAt === 1) this.#judge(statusOfErrorEvent(error.status));
     else if (events > 0 || this.#figures.bytes > KEPT_MAX_BYTES) this.#commit();
   }
 
@@ -228,7 +228,8 @@ class Attempt implements EngineEvents {
   /** The client's answer ends in good order. */
   #end(): void {
     this.#answer.end();
-    this.#settle({ kind: "over", report: this.#report(this.#answered()) });
+    const outcome = outcomeOfAnswer(this.#head!, this.#observer!, this.#options.servesModel);
+    this.#settle({ kind: "over", report: this.#report(outcome) });
   }
 
   #armIdle(idleMs: number): void {
@@ -277,14 +278,10 @@ class Attempt implements EngineEvents {
     this.#settle({ kind: "over", report: this.#report("cancelled") });
   };
 
-  /** Outcome by what has come of the answer. */
-  #answered(): Outcome {
-    return outcomeOfAnswer(this.#head!, this.#observer!, this.#options.servesModel);
-  }
-
   #retry(head: EngineHead | null): AttemptResult {
     const kept = head === null ? null : { ...head, body: Buffer.concat(this.#kept) };
-    const outcome = this.#head === null ? "fault" : this.#answered();
+    const { servesModel } = this.#options;
+    const outcome = this.#head === null ? "fault" : outcomeOfAnswer(this.#head, this.#observer!, servesModel);
     return { kind: "retry", next: this.#next, kept, report: this.#report(outcome) };
   }
 
@@ -301,6 +298,3 @@ class Attempt implements EngineEvents {
     this.#resolve(result);
   }
 }
-
-/** Everything but what RFC 9112 §4 allows in a reason phrase. */
-const UNPRINTABLE = /[^\t\x20-\x7e\x80-\xff]/g;

@@ -148,4 +148,15 @@ export class ClientAnswer {
   };
 }
 
+/** An answer that was kept back goes to the client after all, whole and as it was. */
+export function passOn(
+  response: ServerResponse,
+  kept: EngineHead & { readonly body: Buffer },
+  ownHeaders: readonly string[],
+): void {
+  response.sendDate = false;
+  response.writeHead(kept.status, kept.statusText, headersToClient(kept.headers, ownHeaders, kept.status));
+  response.end(kept.body);
+}
+
 function noTimer(): void {}

@@ -1,5 +1,3 @@
-import type { ServerResponse } from "node:http";
-import type { Socket } from "node:net";
 import type { Clock, Fleet, Outcome, Random } from "@guidevane/core";
 import { type AttemptEnd, afterAttempt, type Next, type RetryBudget } from "@guidevane/guard";
 import { OUT, ROUTE_STATUS, type RouteStatus, TRIED_MAX } from "@guidevane/selector";
@@ -8,6 +6,7 @@ import { type ApiError, streamError, writeError } from "./api-error.ts";
 import { attempt } from "./attempt.ts";
 import { DEADLINE } from "./attempt-end.ts";
 import type { AttemptReport, AttemptResult, KeptAnswer } from "./attempt-result.ts";
+import { passOn } from "./client-answer.ts";
 import { expectedTtftMs } from "./deadline.ts";
 import type { Arrivals } from "./demand.ts";
 import type { Engine, Engines } from "./engines.ts";
@@ -22,13 +21,13 @@ import {
   servesModel,
 } from "./exchange.ts";
 import type { GuardAdmission } from "./guard-admission.ts";
-import { headersToClient } from "./headers.ts";
 import { type GatewayMetrics, OTHER } from "./metrics.ts";
 import { shedError, UNREACHABLE } from "./refusals.ts";
 import { RequestBudget } from "./request-budget.ts";
 import type { ThreadNews } from "./request-thread.ts";
 import { engineHash, type ResponseMemory, responseKey } from "./response-memory.ts";
 import { type Routing, tenantHash } from "./routing.ts";
+import { waitOrGone } from "./wait-or-gone.ts";
 
 /** What forwarding works with. One per thread. */
 export interface ForwardParts {
@@ -286,23 +285,4 @@ function readAsked(out: Uint32Array, { text }: Exchange): Asked {
     // About four bytes a token, as the selector counts them.
     promptTokens: text.length / 4,
   };
-}
-
-/** An answer that was kept back goes to the client after all, as it was. */
-function passOn(response: ServerResponse, kept: KeptAnswer, headers: readonly string[]): void {
-  response.sendDate = false;
-  response.writeHead(kept.status, kept.statusText, headersToClient(kept.headers, headers, kept.status));
-  response.end(kept.body);
-}
-
-function waitOrGone(socket: Socket, clock: Clock, ms: number): Promise<void> {
-  return new Promise((resolve) => {
-    const done = (): void => {
-      stop();
-      socket.off("close", done);
-      resolve();
-    };
-    const stop = clock.after(ms, done);
-    socket.on("close", done);
-  });
 }
