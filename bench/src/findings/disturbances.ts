@@ -69,7 +69,7 @@ export async function ageFinding(): Promise<void> {
   printTable("age of what is routed by (guidevane at 0.80, the others at 0.50)", ["age, s", "policy", ...HEAD], rows);
 }
 
-/** The control plane is away for ten minutes. */
+/** The control plane is away for ten minutes, from each of five moments. */
 export async function outageFinding(): Promise<void> {
   const fleet = await labFleetFile();
   const rows = [
@@ -77,15 +77,21 @@ export async function outageFinding(): Promise<void> {
     { title: "swinging demand", shape: swinging(fleet) },
   ].flatMap(({ title, shape }) => {
     const synthetic = { load: 0.8, seconds: 900, shape };
-    const settleMs = 250_000;
-    const failures = [{ kind: "control-down" as const, atMs: settleMs + 60_000, forMs: 600_000 }];
-    return [
-      [title, "up", ...cells(runOf(fleet, "guidevane", { synthetic }))],
-      [title, "away for 10 minutes", ...cells(runOf(fleet, "guidevane", { synthetic, failures }))],
-    ];
+    const away = [10, 60, 120, 180, 240].map((fromS) => {
+      const failures = [{ kind: "control-down" as const, atMs: SETTLED_MS + 1000 * fromS, forMs: 600_000 }];
+      return [
+        title,
+        `away for 10 minutes from ${fromS} s`,
+        ...cells(runOf(fleet, "guidevane", { synthetic, failures })),
+      ];
+    });
+    return [[title, "up", ...cells(runOf(fleet, "guidevane", { synthetic }))], ...away];
   });
   printTable("without a control plane, 0.80", ["demand", "control plane", ...HEAD], rows);
 }
+
+/** The caches of the synthetic conversations have settled by then. */
+const SETTLED_MS = 250_000;
 
 /** The plan believes other profiles than the engines have: by SKU, one too good by 30 %, one too bad. */
 export async function errorFinding(): Promise<void> {

@@ -45,6 +45,7 @@ interface SimulateFlags {
   snapshotDelay: string;
   sloTtft: string;
   sloTbot: string;
+  asFiled?: true;
   tune?: true;
   json?: true;
 }
@@ -78,6 +79,7 @@ export function addSimulate(program: Command): void {
     .option("--snapshot-delay <s>", "from publication to gateways", "0.5")
     .option("--slo-ttft <ms>", "a good answer's TTFT", "1000")
     .option("--slo-tbot <ms>", "a good answer's time between tokens", "40")
+    .option("--as-filed", "leave classes and demand as the fleet file has them, whatever a trace's requests are like")
     .option("--tune", "try each policy's grid on another seed's requests first")
     .option("--json", "print the report as JSON")
     .action((flags: SimulateFlags, command: Command) => simulate(flags, commandLine(command)));
@@ -85,10 +87,12 @@ export function addSimulate(program: Command): void {
 
 async function simulate(flags: SimulateFlags, command: string): Promise<void> {
   const lab = await import("@guidevane/simulator");
-  const fleet = await readFleet(flags.fleet);
+  const filed = await readFleet(flags.fleet);
   const policies = policiesOf(lab.POLICIES, flags.policy);
   const seed = parseCount("--seed", flags.seed);
-  const workload = await workloadFor(lab, flags, fleet, seed);
+  const workload = await workloadFor(lab, flags, filed, seed);
+  const isDescribed = flags.trace !== undefined && !flags.asFiled;
+  const fleet = isDescribed ? lab.describedBy(filed, workload) : filed;
   const options = runOptions(flags, fleet, workload, seed);
   const slo = {
     ttftMs: numberFlag("--slo-ttft", flags.sloTtft, 1),
@@ -96,7 +100,7 @@ async function simulate(flags: SimulateFlags, command: string): Promise<void> {
   };
   process.stderr.write(`${workload.name}: ${workload.size} requests, seed ${seed}\n`);
   // Tuned on other requests than those compared on, so that no policy has seen the examination.
-  const practice = flags.tune ? { ...options, workload: await workloadFor(lab, flags, fleet, seed + 1000) } : null;
+  const practice = flags.tune ? { ...options, workload: await workloadFor(lab, flags, filed, seed + 1000) } : null;
 
   const figures: PolicyFigures[] = [];
   for (const [index, policy] of policies.entries()) {
@@ -106,6 +110,7 @@ async function simulate(flags: SimulateFlags, command: string): Promise<void> {
     progress.done();
   }
   const conditions = [
+    ...(isDescribed ? ["policies know the classes by the trace's own means, caches without end"] : []),
     ...(flags.fail ?? []),
     ...(options.client!.timeoutMs > 0 ? [`clients give up after ${flags.timeout} s, ${flags.attempts} attempts`] : []),
     `${flags.gateways} gateways a cluster, ${flags.kvTokens} tokens of KV memory a replica`,

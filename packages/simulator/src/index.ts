@@ -5,6 +5,7 @@ export { type EmulatedEngine, startEmulatedEngine } from "./emulated-engine.ts";
 export type { Controls } from "./emulator-controls.ts";
 export { type Admission, EngineModel, type EngineModelOptions, type RequestSize } from "./engine-model.ts";
 export type { EmulatedEngineCounts, EmulatedEngineOptions, ReceivedRequest } from "./engine-server.ts";
+export { describedBy } from "./lab/described-by.ts";
 export { type LabRun, runLab } from "./lab/lab.ts";
 export type { ClientOptions, Failure, LabOptions } from "./lab/lab-options.ts";
 export { POLICIES } from "./lab/policies/index.ts";
