@@ -27,7 +27,7 @@ export class GuardAdmission {
 
   constructor(options: GuardAdmissionOptions) {
     this.#options = options;
-    this.#admission = new Admission(options.clock, options.limits(), options.streams);
+    this.#admission = new Admission(options.clock, options.limits(), options.streams, options.streams.threads);
   }
 
   /** Requests are held to this one's limits from now on. */

@@ -22,6 +22,7 @@ export function clearStreams(memory: SharedArrayBuffer, thread: number): void {
 /** Requests that the process has let in, by class, and attempts under way, by engine. */
 export class SharedStreams implements StreamCounts {
   readonly #words: Int32Array;
+  readonly threads: number;
   readonly #own: number;
   readonly #rowOf: (requestClass: string) => number;
   /** As first found: one that was counted in must be counted out of the same. */
@@ -30,6 +31,7 @@ export class SharedStreams implements StreamCounts {
   /** @param rowOf the row of a class, the same on every thread and for as long as the process lives */
   constructor(memory: SharedArrayBuffer, thread: number, rowOf: (requestClass: string) => number) {
     this.#words = new Int32Array(memory);
+    this.threads = this.#words.length / WORDS;
     this.#own = thread * WORDS;
     this.#rowOf = rowOf;
   }

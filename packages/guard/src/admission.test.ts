@@ -7,10 +7,10 @@ const classOf = (name: string, priority: number, streams: number): AdmissionClas
   name,
   model: name,
   priority,
-  streamLimit: streams,
+  streamLimit: 1e6,
   work: 1,
   streamWps: 1,
-  engineLimit: Number.POSITIVE_INFINITY,
+  engineLimit: streams,
 });
 
 function start(classes: readonly AdmissionClass[], limits: Partial<AdmissionLimits> = {}) {
@@ -57,7 +57,7 @@ describe("admission", () => {
     const { admission } = start([classOf("chat", 0, 1)]);
     expect([admission.ask("chat", null), admission.ask("chat", null)]).toEqual([
       { kind: "admitted" },
-      { kind: "shed", reason: "class-limit" },
+      { kind: "shed", reason: "engine-limit" },
     ]);
   });
 
@@ -85,7 +85,7 @@ describe("admission", () => {
   });
 
   it("puts higher priorities first, and in a full queue in the place of the last of the lowest", async () => {
-    const classes = [classOf("low", 0, 1), classOf("high", 5, 1)].map((each) => ({ ...each, model: "m" }));
+    const classes = [classOf("low", 0, 2), classOf("high", 5, 2)].map((each) => ({ ...each, model: "m" }));
     const { admission } = start(classes, { queue: 2 });
     while (admission.ask("high", null).kind === "admitted");
     const held = admission.occupancy.held("high");

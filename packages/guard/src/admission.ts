@@ -47,9 +47,9 @@ export class Admission {
   #waiting: Entry[] = [];
   #looking = false;
 
-  constructor(clock: Clock, limits: AdmissionLimits, counts: StreamCounts = new LocalStreams()) {
+  constructor(clock: Clock, limits: AdmissionLimits, counts: StreamCounts = new LocalStreams(), threads = 1) {
     this.#clock = clock;
-    this.occupancy = new Occupancy(counts);
+    this.occupancy = new Occupancy(counts, threads);
     this.#limits = limits;
   }
 

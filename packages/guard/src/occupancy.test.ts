@@ -2,11 +2,14 @@ import { describe, expect, it } from "vitest";
 import { type AdmissionClass, Occupancy } from "./occupancy.ts";
 import { LocalStreams } from "./stream-counts.ts";
 
+/** Streams of a class's part at full load: so many that chance is small against them. */
+const PART = 10_000;
+
 const classOf = (name: string, more: Partial<AdmissionClass> = {}): AdmissionClass => ({
   name,
   model: "m",
   priority: 0,
-  streamLimit: 12.5,
+  streamLimit: 1.25 * PART,
   work: 1,
   streamWps: 1,
   engineLimit: Number.POSITIVE_INFINITY,
@@ -20,41 +23,45 @@ function occupancyOf(classes: readonly AdmissionClass[], maxStreams = Number.POS
 }
 
 /** Lets in as many as there is room for, one each second: slower than any engine works. */
-function fill(occupancy: Occupancy, name: string, most = 1000): number {
+function fill(occupancy: Occupancy, name: string, most = 100_000): number {
   let count = 0;
   for (; count < most && occupancy.refusal(name, count * 1000) === null; count++) occupancy.entered(name, count * 1000);
   return count;
 }
 
-const LATER_MS = 1e6;
+/** As many as there is room for, in parts. */
+const parts = (occupancy: Occupancy, name: string): number => fill(occupancy, name) / PART;
 
+const LATER_MS = 1e9;
 const high = classOf("high", { priority: 10 });
 const low = classOf("low");
 
 describe("occupancy", () => {
   it("of one class alone has the plain limit", () => {
     const occupancy = occupancyOf([low]);
-    expect([fill(occupancy, "low"), occupancy.refusal("low", LATER_MS)]).toEqual([13, "class-limit"]);
+    expect([parts(occupancy, "low"), occupancy.refusal("low", LATER_MS)]).toEqual([1.25, "class-limit"]);
     occupancy.left("low");
     expect(occupancy.refusal("low", LATER_MS)).toBeNull();
   });
 
   it("lets a class use what another does not, up to what the engines hold", () => {
     const occupancy = occupancyOf([high, low]);
-    expect([fill(occupancy, "low"), occupancy.refusal("low", LATER_MS)]).toEqual([20, "priority"]);
-    expect(occupancy.occupancy("low")).toBe(1);
+    expect(parts(occupancy, "low")).toBeCloseTo(2, 1);
+    expect([occupancy.refusal("low", LATER_MS), occupancy.occupancy("low").toFixed(1)]).toEqual(["priority", "1.0"]);
   });
 
   it("stops the lowest priority first and the highest last", () => {
-    const occupancy = occupancyOf([high, low]);
-    fill(occupancy, "low");
-    expect([fill(occupancy, "high"), occupancy.refusal("high", LATER_MS)]).toEqual([5, "class-limit"]);
+    const occupancy = occupancyOf([high, classOf("middle", { priority: 5 }), low]);
+    expect(parts(occupancy, "low")).toBeCloseTo(3, 0);
+    expect(parts(occupancy, "middle")).toBeCloseTo(0.125 * 3, 1);
+    expect(parts(occupancy, "high")).toBeCloseTo(0.125 * 3, 1);
+    expect(occupancy.refusal("high", LATER_MS)).toBe("class-limit");
   });
 
   it("lets a class have its planned part even where others hold more than theirs", () => {
     const occupancy = occupancyOf([high, low]);
-    expect(fill(occupancy, "high", 20)).toBe(20);
-    expect([fill(occupancy, "low", 3), occupancy.refusal("low", LATER_MS)]).toEqual([3, null]);
+    expect(fill(occupancy, "high", 2.1 * PART)).toBe(2.1 * PART);
+    expect([fill(occupancy, "low", 30), occupancy.refusal("low", LATER_MS)]).toEqual([30, null]);
   });
 
   it("makes way for a higher priority that was just refused", () => {
@@ -62,10 +69,8 @@ describe("occupancy", () => {
     fill(occupancy, "high");
     expect(occupancy.refusal("high", LATER_MS)).toBe("class-limit");
     occupancy.left("high");
-    expect([occupancy.refusal("low", LATER_MS + 999), occupancy.refusal("low", LATER_MS + 1000)]).toEqual([
-      "priority",
-      null,
-    ]);
+    const refusals = [999, 1000].map((ms) => occupancy.refusal("low", LATER_MS + ms));
+    expect(refusals).toEqual(["priority", null]);
   });
 
   it("holds the lower priority to the rate at which engines work, once they are nearly full", () => {
@@ -80,41 +85,42 @@ describe("occupancy", () => {
     expect(occupancy.refusal("low", 105)).toBeNull();
   });
 
+  it("lets few streams vary by chance: a small fleet with room to spare sends nobody away", () => {
+    const small = classOf("small", { streamLimit: 1.25 * 9 });
+    expect(fill(occupancyOf([small]), "small")).toBe(9 + 4 * 3);
+    const two = [classOf("high", { priority: 10, streamLimit: 1.25 * 8 }), classOf("low", { streamLimit: 1.25 * 8 })];
+    expect(fill(occupancyOf(two), "low")).toBe(16 + 3 * 4);
+  });
+
   it("measures streams of different classes by the work that they are", () => {
     const occupancy = occupancyOf([classOf("big", { priority: 10, streamWps: 3 }), low]);
-    // Full is 10 × 3 + 10 × 1.
-    expect(fill(occupancy, "low")).toBe(40);
+    // Full is one part × 3 + one part × 1.
+    expect(parts(occupancy, "low")).toBeCloseTo(4, 0);
   });
 
   it("is of each model alone, and a silent class may use the engines of its model while there is room", () => {
     const silent = classOf("silent", { streamLimit: 1 });
     const occupancy = occupancyOf([low, silent, classOf("other", { model: "n" })]);
-    expect(fill(occupancy, "silent")).toBeGreaterThan(10);
-    expect(fill(occupancy, "other")).toBe(13);
+    expect(parts(occupancy, "silent")).toBeGreaterThan(1);
+    expect(parts(occupancy, "other")).toBe(1.25);
   });
 
   it("holds the gateway's own limit, the last tenth of it for the higher priorities", () => {
-    const occupancy = occupancyOf(
-      [high, low].map((each) => ({ ...each, streamLimit: 1000 })),
-      20,
-    );
+    const occupancy = occupancyOf([high, low], 20);
     expect([fill(occupancy, "low"), occupancy.refusal("low", LATER_MS)]).toEqual([18, "gateway-limit"]);
     expect([fill(occupancy, "high"), occupancy.refusal("high", LATER_MS)]).toEqual([2, "gateway-limit"]);
   });
 
   it("holds the hard limit of the engines", () => {
     const occupancy = occupancyOf([classOf("chat", { engineLimit: 6 })]);
-    expect([fill(occupancy, "chat"), occupancy.refusal("chat", 0)]).toEqual([6, "engine-limit"]);
+    expect([fill(occupancy, "chat"), occupancy.refusal("chat", LATER_MS)]).toEqual([6, "engine-limit"]);
   });
 
   it("keeps what is held over a newer snapshot, and lets in a class that no snapshot names", () => {
     const occupancy = occupancyOf([low]);
-    fill(occupancy, "low", 5);
+    fill(occupancy, "low", 30);
     occupancy.adopt([classOf("low", { streamLimit: 5 })], 100);
-    expect([occupancy.held("low"), occupancy.refusal("low", LATER_MS), occupancy.refusal("unknown", 0)]).toEqual([
-      5,
-      "class-limit",
-      null,
-    ]);
+    const refusals = ["low", "unknown"].map((name) => occupancy.refusal(name, LATER_MS));
+    expect([occupancy.held("low"), ...refusals]).toEqual([30, "class-limit", null]);
   });
 });

@@ -26,7 +26,14 @@ const GATEWAY_RESERVE = 0.1;
  */
 const RATE_FROM = 0.8;
 const BURST_S = 0.4;
-const BURST_REQUESTS = 8;
+const BURST_REQUESTS = 20;
+
+/**
+ * Streams are counted, and counts vary by chance: of N expected ones (Poisson) √N is one deviation. Few streams are let
+ * above full by so many of them, lest a small fleet with room to spare sends clients away; for 256 and more 1.25 is more.
+ */
+const CHANCE_LOWEST = 3;
+const CHANCE_HIGHEST = 4;
 
 /** A class whose better was refused less than so long ago makes way. */
 const MAKE_WAY_MS = 1000;
@@ -37,10 +44,8 @@ export type LimitReason = "engine-limit" | "gateway-limit" | "class-limit" | "pr
 interface Member extends AdmissionClass {
   /** Streams at full load: the class's planned part. */
   readonly part: number;
-  /** Occupancy of the model up to which the class is let in, whatever it holds. */
-  readonly level: number;
-  readonly gatewayPart: number;
-  readonly hasBetter: boolean;
+  /** 0 = of the lowest priority of its model, 1 = of the highest. */
+  readonly rank: number;
   readonly group: Group;
 }
 
@@ -48,6 +53,11 @@ interface Group {
   readonly members: Member[];
   /** Work units/s of all parts together. */
   fullWps: number;
+  /** This thread's part of it. */
+  ratePerS: number;
+  /** Occupancy up to which its lowest and its highest priority are let in, whatever they hold. */
+  lowest: number;
+  highest: number;
   /** Units of work that may still come in at once, and when that was so. */
   allowance: number;
   allowanceMost: number;
@@ -61,7 +71,7 @@ interface Group {
  *     O = Σ_k streams_k·v_k ÷ Σ_k part_k·v_k        part_k = streamLimit_k ÷ 1.25,  v_k = work_k ÷ expected time_k
  *
  * which is 1 when the engines hold what they hold at full load. Below 1 anybody is let in: what one class does not use
- * another may. From there up to 1.25 the lowest priority stops first, the highest last; a class that holds less than its
+ * another may. From there up to 1.25 (more where there are few streams) the lowest priority stops first, the highest last; a class that holds less than its
  * planned part is let in as well, unless one of a higher priority was just refused. One class alone has the plain limit.
  * Classes that have betters are held to the engines' rate before that, so that an overload is met while it begins.
  */
@@ -71,8 +81,12 @@ export class Occupancy {
   #groups = new Map<string, Group>();
   #maxStreams = Number.POSITIVE_INFINITY;
 
-  constructor(counts: StreamCounts) {
+  readonly #threads: number;
+
+  /** @param threads that let requests in by the same counts, each at its part of the rate */
+  constructor(counts: StreamCounts, threads = 1) {
     this.#counts = counts;
+    this.#threads = threads;
   }
 
   /** Takes over a snapshot's limits; what is held is held on. */
@@ -85,21 +99,26 @@ export class Occupancy {
       priorities.set(model, (priorities.get(model) ?? new Set()).add(priority));
       const last = this.#groups.get(model);
       const { allowance = Number.POSITIVE_INFINITY, atMs = 0, refusedAtMs = new Map() } = last ?? {};
-      groups.set(model, { members: [], fullWps: 0, allowance, allowanceMost: 0, atMs, refusedAtMs });
+      const rates = { fullWps: 0, ratePerS: 0, allowance, allowanceMost: 0, atMs };
+      groups.set(model, { members: [], ...rates, lowest: 1, highest: 1, refusedAtMs });
     }
     for (const each of classes) {
       const group = groups.get(each.model)!;
-      const above = rankOf(each.priority, priorities.get(each.model)!);
+      const rank = rankOf(each.priority, priorities.get(each.model)!);
       const part = each.streamLimit / STREAM_LIMIT_FACTOR;
-      const level = 1 + (STREAM_LIMIT_FACTOR - 1) * above;
-      const gatewayPart = 1 - GATEWAY_RESERVE * (1 - above);
-      const member = { ...each, part, level, gatewayPart, hasBetter: above < 1, group };
+      const member = { ...each, part, rank, group };
       group.members.push(member);
       group.fullWps += part * each.streamWps;
       group.allowanceMost = Math.max(group.allowanceMost, BURST_REQUESTS * each.work);
       this.#members.set(each.name, member);
     }
-    for (const group of groups.values()) group.allowanceMost = Math.max(group.allowanceMost, BURST_S * group.fullWps);
+    for (const group of groups.values()) {
+      group.ratePerS = group.fullWps / this.#threads;
+      group.allowanceMost = Math.max(group.allowanceMost, BURST_S * group.ratePerS);
+      const chance = 1 / Math.sqrt(group.members.reduce((sum, { part }) => sum + part, 0));
+      group.highest = Math.max(STREAM_LIMIT_FACTOR, 1 + CHANCE_HIGHEST * chance);
+      group.lowest = group.members.some(({ rank }) => rank < 1) ? 1 + CHANCE_LOWEST * chance : group.highest;
+    }
     this.#groups = groups;
   }
 
@@ -137,16 +156,17 @@ export class Occupancy {
   }
 
   #refusal(member: Member, nowMs: number): LimitReason | null {
-    const gateway = this.#gatewayRefusal(member.gatewayPart);
+    const { group, engineLimit, rank } = member;
+    const gateway = this.#gatewayRefusal(1 - GATEWAY_RESERVE * (1 - rank));
     if (gateway !== null) return gateway;
-    const { group, engineLimit } = member;
     const streams = group.members.reduce((sum, { name }) => sum + this.held(name), 0);
     if (streams >= engineLimit) return "engine-limit";
     const occupancy = this.#occupancyOf(group);
-    const outrun = occupancy >= RATE_FROM && member.hasBetter && allowanceOf(group, nowMs) < member.work;
-    if (occupancy < member.level && !outrun) return null;
-    if (occupancy >= STREAM_LIMIT_FACTOR) return "class-limit";
-    if (outrun && occupancy < member.level) return "priority";
+    const level = group.lowest + (group.highest - group.lowest) * rank;
+    const outrun = occupancy >= RATE_FROM && rank < 1 && allowanceOf(group, nowMs) < member.work;
+    if (occupancy < level && !outrun) return null;
+    if (occupancy >= group.highest) return "class-limit";
+    if (occupancy < level) return "priority";
     if (this.held(member.name) >= member.part) return "priority";
     return betterRefused(member, nowMs) ? "priority" : null;
   }
@@ -170,7 +190,7 @@ function rankOf(priority: number, priorities: ReadonlySet<number>): number {
 
 /** Refilled up to now. */
 function allowanceOf(group: Group, nowMs: number): number {
-  const refill = ((nowMs - group.atMs) / 1000) * group.fullWps;
+  const refill = ((nowMs - group.atMs) / 1000) * group.ratePerS;
   group.atMs = nowMs;
   group.allowance = Math.min(group.allowanceMost, group.allowance + refill);
   return group.allowance;
