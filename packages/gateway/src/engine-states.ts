@@ -212,7 +212,7 @@ export class EngineStates {
     const leftMs = known.coolUntilMs - this.#options.clock.nowMs();
     known.isCoolingWatched = leftMs > 0;
     if (leftMs <= 0) return;
-    this.#options.clock.after(leftMs > COOLING_WAITED_MS ? leftMs - COOLING_WAITED_MS : leftMs, () => {
+    this.#options.clock.after(leftMs >= COOLING_WAITED_MS ? leftMs - COOLING_WAITED_MS + 1 : leftMs, () => {
       this.#changed(known);
       this.#watchCooling(known);
     });
