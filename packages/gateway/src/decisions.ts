@@ -75,7 +75,7 @@ export class Decisions {
   find(id: string): Decision | null {
     const running = this.#running.get(id);
     if (running !== undefined) return this.#read(this.#asRecord(running), running.ruledOut?.engines);
-    if (Buffer.byteLength(id) > ID_BYTES) return null;
+    if (id.length > ID_BYTES) return null;
     const record = this.#log.find(this.#tag(id), (entry) => idOfRecord(entry) === id);
     return record === null ? null : this.#read(record);
   }
@@ -101,8 +101,9 @@ export class Decisions {
   }
 
   #tag(id: string): number {
-    const length = this.#id.write(id, "latin1");
-    return xxh32(this.#id, 0, length, 0);
+    // Ids are plain letters; of one that is not nothing is found.
+    for (let at = 0; at < id.length; at++) this.#id[at] = id.charCodeAt(at);
+    return xxh32(this.#id, 0, id.length, 0);
   }
 
   /**

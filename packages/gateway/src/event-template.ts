@@ -1,18 +1,22 @@
 /**
- * The events of most streams differ in one text and nothing else. This holds an event without that text: another event with
- * the same bytes around a text of its own says the same, and need not be walked.
+ * The events of most streams differ in one text and nothing else. This holds an event as it was framed, without that text:
+ * another one with the same bytes around a text of its own says the same, and need be neither framed nor walked.
  */
 export class EventTemplate {
-  #bytes: Buffer = NOTHING;
+  #bytes: Uint8Array = NOTHING;
   /** Bytes before the text, its opening quote with them, and after it, from its closing quote on. */
   #before = 0;
   #after = 0;
+  /** How often it was learned since it last fitted. */
+  #misses = 0;
 
   /** Takes the event `bytes[start..end)`, whose text is `bytes[textStart..textEnd)` and not empty. */
   learn(bytes: Buffer, start: number, end: number, textStart: number, textEnd: number): void {
     const [before, after] = [textStart - start, end - textEnd];
     this.#before = 0;
-    if (before + after > TEMPLATE_MAX) return;
+    // Some streams number their events: what never fits is not learned for ever.
+    if (before + after > TEMPLATE_MAX || this.#misses >= MISSES_MAX) return;
+    this.#misses += 1;
     if (this.#bytes.length < before + after) this.#bytes = new Uint8Array(before + after + ROOM);
     this.#bytes.set(bytes.subarray(start, textStart));
     this.#bytes.set(bytes.subarray(textEnd, end), before);
@@ -20,22 +24,27 @@ export class EventTemplate {
     this.#after = after;
   }
 
-  /** Whether an event differs in its text alone, and has one. */
-  fits(bytes: Buffer, start: number, end: number): boolean {
-    const template = this.#bytes;
+  /** The end of an event that begins at `start` and differs in its text alone; -1 where there is none, or not all of it. */
+  endOf(bytes: Buffer, start: number): number {
     const before = this.#before;
-    const textStart = start + before;
-    const textEnd = end - this.#after;
-    if (before === 0 || textEnd <= textStart) return false;
-    for (let at = 0; at < before; at++) if (bytes[start + at] !== template[at]) return false;
-    for (let at = 0; at < this.#after; at++) if (bytes[textEnd + at] !== template[before + at]) return false;
-    for (let at = textStart; at < textEnd; at++) {
+    const length = bytes.length;
+    if (before === 0 || length - start <= before + this.#after) return -1;
+    const template = this.#bytes;
+    if (bytes[start + before - 1] !== QUOTE || bytes.compare(template, 0, before, start, start + before) !== 0)
+      return -1;
+    let at = start + before;
+    for (; at < length; at++) {
       const byte = bytes[at]!;
-      if (byte === QUOTE) return false;
-      // The text must not end in the middle of an escape: then the quote after it would be part of it.
-      if (byte === BACKSLASH && ++at === textEnd) return false;
+      if (byte === QUOTE) break;
+      if (byte === BACKSLASH) at += 1;
+      // No JSON, and maybe the end of a line.
+      else if (byte < SPACE) return -1;
     }
-    return true;
+    const end = at + this.#after;
+    if (at === start + before || end > length) return -1;
+    if (bytes.compare(template, before, before + this.#after, at, end) !== 0) return -1;
+    this.#misses = 0;
+    return end;
   }
 }
 
@@ -44,5 +53,7 @@ const NOTHING = new Uint8Array(0);
 const TEMPLATE_MAX = 2048;
 /** Ids and counters grow by a digit now and then. */
 const ROOM = 16;
+const MISSES_MAX = 8;
+const SPACE = 0x20;
 const QUOTE = 0x22;
 const BACKSLASH = 0x5c;

@@ -1,5 +1,5 @@
 import { AnswerDocuments } from "./answer-document.ts";
-import { type AnswerError, answerError } from "./answer-error.ts";
+import type { AnswerError } from "./answer-error.ts";
 import { type AnswerKind, answerKind } from "./answer-kind.ts";
 import { BODY_ROOT, EVENT_ROOT } from "./answer-paths.ts";
 import { EventReader, type EventSink } from "./event-reader.ts";
@@ -81,7 +81,7 @@ export class AnswerObserver implements EventSink {
     if (this.#kind === "unread") return;
     this.#nowMs = nowMs;
     try {
-      if (this.#kind === "events") this.#reader.push(chunk);
+      if (this.#kind === "events") this.#read(chunk);
       else this.#documents.push(chunk, 0, chunk.length);
     } catch (error) {
       this.#fail(error);
@@ -183,33 +183,16 @@ export class AnswerObserver implements EventSink {
       if (at === end) return;
       const first = bytes[at]!;
       this.#data = first === OPEN_OBJECT ? DATA.json : first === DONE[0] ? DATA.done : DATA.other;
-      if (this.#data === DATA.json && this.#template.fits(bytes, at, end)) {
-        this.#data = DATA.again;
-        return;
-      }
-      if (this.#data === DATA.json) {
-        this.#documents.begin();
-        this.#documents.push(bytes, at, end);
-        this.#learn(bytes, at, end);
-        return;
-      }
+      if (this.#data === DATA.json) this.#documents.begin();
     }
     if (this.#data === DATA.json) this.#documents.push(bytes, at, end);
     else if (this.#data === DATA.done) this.#matchDone(bytes, at, end);
-    // A document that was whole already goes on.
-    else if (this.#data === DATA.again && !isBlank(bytes, at, end)) this.#data = DATA.other;
   }
 
   event(name: string): void {
     const data = this.#data;
     this.#data = DATA.nothing;
     if (data === DATA.nothing || name === "ping" || name === "keepalive") return;
-    if (data === DATA.again) {
-      this.#count();
-      if (name === "error") this.#failWith(answerError(null, null, null));
-      else this.#countContent();
-      return;
-    }
     if (data === DATA.done) {
       if (this.#donePlace === DONE.length) this.#isOver = true;
       else this.#malformedEvents += 1;
@@ -233,6 +216,27 @@ export class AnswerObserver implements EventSink {
     if (documents.hasContent) this.#countContent();
   }
 
+  /** Events that are as one before say what it said, and are counted alone; the reader gets what is left. */
+  #read(chunk: Buffer): void {
+    let at = 0;
+    if (this.#reader.betweenEvents) {
+      for (let end = this.#template.endOf(chunk, 0); end > 0; end = this.#template.endOf(chunk, at)) {
+        this.#count();
+        this.#countContent();
+        at = end;
+      }
+      if (at === chunk.length) return;
+    }
+    const rest = at === 0 ? chunk : chunk.subarray(at);
+    const isWhole = this.#reader.betweenEvents;
+    const [events, contentEvents] = [this.#events, this.#contentEvents];
+    this.#reader.push(rest);
+    if (!isWhole || !this.#reader.betweenEvents || this.#error !== null || this.#isOver) return;
+    const { textStart, textEnd } = this.#documents;
+    if (this.#events === events + 1 && this.#contentEvents === contentEvents + 1 && textStart > 0)
+      this.#template.learn(rest, 0, rest.length, textStart, textEnd);
+  }
+
   #countContent(): void {
     this.#contentEvents += 1;
     this.#firstContentMs ??= this.#nowMs;
@@ -248,13 +252,6 @@ export class AnswerObserver implements EventSink {
     if (this.#error !== null) return;
     this.#error = error;
     this.#failedAt = this.#events;
-  }
-
-  /** What an event with content says, the next ones are likely to say again; what it says once more changes nothing. */
-  #learn(bytes: Buffer, start: number, end: number): void {
-    const { whole, hasContent, endsStream, textStart, textEnd } = this.#documents;
-    if (whole && hasContent && !endsStream && textStart > start)
-      this.#template.learn(bytes, start, end, textStart, textEnd);
   }
 
   /** Spaces may stand after it. */
@@ -291,16 +288,10 @@ export class AnswerObserver implements EventSink {
   }
 }
 
-/** `again`: the same as an event before but for its text. */
-const DATA = { nothing: 0, json: 1, done: 2, other: 3, again: 4 } as const;
+const DATA = { nothing: 0, json: 1, done: 2, other: 3 } as const;
 const OPEN_OBJECT = 0x7b;
 const DONE: Uint8Array = Buffer.from("[DONE]");
 
 function isSpace(byte: number): boolean {
   return byte === 0x20 || byte === 0x0a || byte === 0x0d || byte === 0x09;
-}
-
-function isBlank(bytes: Buffer, start: number, end: number): boolean {
-  for (let at = start; at < end; at++) if (!isSpace(bytes[at]!)) return false;
-  return true;
 }
