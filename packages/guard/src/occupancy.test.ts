@@ -22,17 +22,22 @@ function occupancyOf(classes: readonly AdmissionClass[], maxStreams = Number.POS
   return occupancy;
 }
 
+let nowMs = 0;
+
 /** Lets in as many as there is room for, one each second: slower than any engine works. */
 function fill(occupancy: Occupancy, name: string, most = 100_000): number {
   let count = 0;
-  for (; count < most && occupancy.refusal(name, count * 1000) === null; count++) occupancy.entered(name, count * 1000);
+  for (; count < most && occupancy.refusal(name, nowMs) === null; count++) {
+    occupancy.entered(name, nowMs);
+    nowMs += 1000;
+  }
   return count;
 }
 
 /** As many as there is room for, in parts. */
 const parts = (occupancy: Occupancy, name: string): number => fill(occupancy, name) / PART;
 
-const LATER_MS = 1e9;
+const LATER_MS = 1e12;
 const high = classOf("high", { priority: 10 });
 const low = classOf("low");
 
