@@ -57,8 +57,9 @@ describe("occupancy", () => {
 
   it("stops the lowest priority first and the highest last", () => {
     const occupancy = occupancyOf([high, classOf("middle", { priority: 5 }), low]);
-    expect(parts(occupancy, "low")).toBeCloseTo(3, 0);
-    expect(parts(occupancy, "middle")).toBeCloseTo(0.125 * 3, 1);
+    fill(occupancy, "low", PART);
+    expect(parts(occupancy, "middle")).toBeCloseTo(1.125 * 3 - 1, 1);
+    expect(occupancy.refusal("low", LATER_MS)).toBe("priority");
     expect(parts(occupancy, "high")).toBeCloseTo(0.125 * 3, 1);
     expect(occupancy.refusal("high", LATER_MS)).toBe("class-limit");
   });
