@@ -153,3 +153,32 @@ describe("an answer of the Responses API", () => {
     expect((await ask("u", { input: "x", previous_response_id: "resp_unknown" }))[2]).toBe("prompt");
   });
 });
+
+describe("a gateway of two threads", () => {
+  it("finds a decision of whichever thread, and follows an answer that another one saw", async () => {
+    let count = 0;
+    const responder = (name: string) =>
+      setup.engine(({ socket }) => {
+        count += 1;
+        socket.write(
+          jsonAnswer(JSON.stringify({ id: `resp_${name}_${count}`, object: "response", status: "completed" })),
+        );
+      });
+    const [a, b] = [await responder("a"), await responder("b")];
+    const gateway = await setup.before({ a, b }, "", { threads: 2 });
+    const ask = async (id: string, body: object) => {
+      // The kernel spreads connections over the threads.
+      const client = await setup.client(gateway);
+      client.post("/v1/responses", JSON.stringify({ model: "m", input: id, ...body }), { "x-request-id": id });
+      return JSON.parse((await client.answer()).body.toString()) as { id: string };
+    };
+    const ids = Array.from({ length: 12 }, (_, i) => `w${i}`);
+    let last = "";
+    for (const id of ids) last = (await ask(id, last === "" ? {} : { previous_response_id: last })).id;
+    // All went where the first one went: each was known to the thread that the next one came to.
+    const found = await Promise.all(ids.map((id) => decision(gateway, id)));
+    expect(found.map(({ status }) => status)).toEqual(ids.map(() => 200));
+    expect(new Set(found.map(({ body }) => body.attempts[0]?.engine)).size).toBe(1);
+    expect(found.slice(1).map(({ body }) => body.attempts[0]?.reason)).toEqual(ids.slice(1).map(() => "followed"));
+  });
+});
