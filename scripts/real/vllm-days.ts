@@ -11,12 +11,10 @@ const clients: readonly RealClient[] = [openaiChat, openaiResponses, anthropic, 
 export class VllmDays {
   readonly #gateway: Gateway;
   readonly #vllm: Vllm;
-  readonly #text: string;
 
-  constructor(gateway: Gateway, vllm: Vllm, text: string) {
+  constructor(gateway: Gateway, vllm: Vllm) {
     this.#gateway = gateway;
     this.#vllm = vllm;
-    this.#text = text;
   }
 
   async engineOf(session: string): Promise<{ id: string; snapshot: number }> {
@@ -64,16 +62,11 @@ export class VllmDays {
       const session = await this.#sessionAtVllm();
       const status = await this.#vllm.post(begin);
       const startMs = performance.now();
-      const seen = await streamEnd(this.#gateway.url, ask(20, true), session);
+      const seen = await this.#stream(20, session);
       row(`${what} (${begin}: ${status}), a stream of the session that lives there`, `${seen} after ${since(startMs)}`);
-      const next = await Promise.all(
-        Array.from({ length: 8 }, () => streamEnd(this.#gateway.url, ask(20, true), session)),
-      );
+      const next = await Promise.all(Array.from({ length: 8 }, () => this.#stream(20, session)));
       row(`${what}, eight more of that session`, tally(next));
-      row(
-        `${end}: ${await this.#vllm.post(end)}, then a stream`,
-        await streamEnd(this.#gateway.url, ask(20, true), session),
-      );
+      row(`${end}: ${await this.#vllm.post(end)}, then a stream`, await this.#stream(20, session));
     }
   }
 
@@ -84,7 +77,6 @@ export class VllmDays {
 
   /** An error event, then `[DONE]`. */
   async killCore(): Promise<void> {
-    await eventually(async () => (await this.engineOf(`back-${Math.random()}`)).id === "vllm", 60_000);
     await this.#fault("the core killed", () => this.#vllm.killCore());
   }
 
@@ -92,24 +84,25 @@ export class VllmDays {
     const session = await this.#sessionAtVllm();
     const first = Promise.withResolvers<void>();
     const cut = streamEnd(this.#gateway.url, ask(4000, true), session, () => first.resolve());
-    await first.promise;
+    await Promise.race([first.promise, cut]);
     const startMs = performance.now();
     strike();
-    const after = Promise.all(
-      Array.from({ length: 20 }, () => openaiChat.stream({ url: this.#gateway.url, session }).then(({ text }) => text)),
-    );
+    const after = Promise.all(Array.from({ length: HOLDS.running }, () => this.#stream(20, session)));
     row(`${what}: the stream under way`, `${await cut} after ${since(startMs)}`);
-    row(
-      `${what}: 20 streams of its session begun at that moment`,
-      await attempt(async () => `${(await after).filter((text) => text === this.#text).length} whole`),
-    );
+    row(`${what}: ${HOLDS.running} streams of its session begun at that moment`, tally(await after));
     row(`${what}: where its session is then`, (await this.engineOf(session)).id);
     await this.#vllm.kill();
   }
 
+  #stream(tokens: number, session: string): Promise<string> {
+    return streamEnd(this.#gateway.url, ask(tokens, true), session);
+  }
+
+  /** After a bad day it comes back by and by. */
   async #sessionAtVllm(): Promise<string> {
-    for (let at = 0; at < 100; at++) if ((await this.engineOf(`s${at}`)).id === "vllm") return `s${at}`;
-    throw new Error("no session of 100 lives at vLLM");
+    let at = 0;
+    await eventually(async () => (await this.engineOf(`s${++at}`)).id === "vllm", 60_000);
+    return `s${at}`;
   }
 }
 

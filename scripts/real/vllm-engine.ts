@@ -20,8 +20,9 @@ export class Vllm {
     this.#model = model;
   }
 
-  /** Waits until it answers; on the port it had, after the first time. */
+  /** Waits until it answers, on the port it had after the first time; does nothing while it runs. */
   async start(): Promise<void> {
+    if (this.#child !== null) return;
     const port = this.url === "" ? String(20_000 + Math.floor(Math.random() * 10_000)) : new URL(this.url).port;
     this.url = `http://127.0.0.1:${port}`;
     const limits = ["--max-num-queued-reqs", String(HOLDS.queued), "--max-num-seqs", String(HOLDS.running)];

