@@ -73,7 +73,7 @@ describe("a gateway", () => {
 
   it("holds a body until its answer begins, its client leaves or it is refused, and no longer", async () => {
     const shares = vi.spyOn(BodyMemory.prototype, "share");
-    const heldBytes = (): number => shares.mock.contexts[0]!.heldBytes;
+    const heldBytes = (): number => (shares.mock.contexts[0] as BodyMemory).heldBytes;
     const engine = await setup.engine();
     const gateway = await setup.before({ a: engine });
 
