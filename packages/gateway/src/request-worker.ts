@@ -1,8 +1,8 @@
 import { parentPort, workerData } from "node:worker_threads";
-import { systemClock } from "@guidevane/core";
 import { createRouterFactory } from "@guidevane/selector";
 import { NewsBatch } from "./news-batch.ts";
 import { RequestThread } from "./request-thread.ts";
+import { clockOfThread } from "./thread-clock.ts";
 import type { Order, Word, WorkerStart } from "./thread-messages.ts";
 
 /** A request thread in a worker of its own: takes orders, tells what happened. */
@@ -18,6 +18,7 @@ const {
   retryMemory,
   streamMemory,
   thread: index,
+  clockZeroMs,
   responseMemory,
   settings,
   first,
@@ -26,7 +27,7 @@ const {
 const tell = (word: Word): void => port.postMessage(word);
 const news = new NewsBatch((items) => tell({ kind: "news", items }));
 const thread = new RequestThread({
-  clock: systemClock,
+  clock: clockOfThread(clockZeroMs),
   random: Math.random,
   factory: createRouterFactory(selector),
   state,

@@ -13,6 +13,8 @@ export interface WorkerStart {
   readonly retryMemory: SharedArrayBuffer;
   readonly streamMemory: SharedArrayBuffer;
   readonly thread: number;
+  /** Of the thread that starts it: `clockOfThread`. */
+  readonly clockZeroMs: number;
   readonly responseMemory: SharedArrayBuffer;
   readonly settings: RequestSettings;
   readonly first: CompiledSnapshot;

@@ -8,9 +8,10 @@ import type { Logger } from "./logger.ts";
 import type { MetricFigures } from "./metrics.ts";
 import type { RequestSettings, ThreadNews } from "./request-thread.ts";
 import type { RequestThreads } from "./request-threads.ts";
+import { threadZeroMs } from "./thread-clock.ts";
 import type { NewsItem, Order, Word, WorkerStart } from "./thread-messages.ts";
 
-export interface WorkerThreadsOptions extends Omit<WorkerStart, "thread"> {
+export interface WorkerThreadsOptions extends Omit<WorkerStart, "thread" | "clockZeroMs"> {
   /** The module that workers run; left out = this package's. */
   readonly worker?: URL | undefined;
   /** At least 2; one thread is the process's own. */
@@ -122,6 +123,7 @@ export class WorkerThreads implements RequestThreads {
         streamMemory,
         responseMemory,
         thread: index,
+        clockZeroMs: threadZeroMs(),
         settings: this.#settings,
         first,
       },
