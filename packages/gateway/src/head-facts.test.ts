@@ -44,22 +44,24 @@ describe("a tenant", () => {
 });
 
 describe("the facts' memory", () => {
+  const moment = (wallMs: number, tried: readonly number[]) => ({ wallMs, tried, placement: false });
+
   it("holds one request after another, each without a rest of the one before", () => {
     const facts = createHeadFacts();
     const long = readHead(["x-a", "a long session key"], 2, RULES);
-    fillHead(facts, long, { classNamed: 3, residency: 2, tenant: 7 }, 5500, [9, 8]);
+    fillHead(facts, long, { classNamed: 3, residency: 2, tenant: 7 }, moment(5500, [9, 8]));
     const { path, classNamed, tenant, sessionKeyBytes, residency, nowS, triedCount, tried } = HEAD;
     const places = [path, classNamed, tenant, sessionKeyBytes, residency, nowS, triedCount, tried, tried + 1];
     expect(places.map((place) => facts.words[place])).toEqual([2, 3, 7, 18, 2, 5, 2, 9, 8]);
     expect(Buffer.from(facts.bytes.subarray(0, 18)).toString()).toBe("a long session key");
-    fillHead(facts, readHead([], 0, RULES), { classNamed: 0, residency: 0, tenant: 0 }, 6000, []);
+    fillHead(facts, readHead([], 0, RULES), { classNamed: 0, residency: 0, tenant: 0 }, moment(6000, []));
     expect(places.slice(0, 7).map((place) => facts.words[place])).toEqual([0, 0, 0, 0, 0, 6, 0]);
   });
 
   it("takes no more engines tried than it has room for", () => {
     const facts = createHeadFacts();
     const many = Array.from({ length: TRIED_MAX + 5 }, (_, i) => i + 1);
-    fillHead(facts, readHead([], 0, RULES), { classNamed: 0, residency: 0, tenant: 0 }, 0, many);
+    fillHead(facts, readHead([], 0, RULES), { classNamed: 0, residency: 0, tenant: 0 }, moment(0, many));
     expect(facts.words[HEAD.triedCount]).toBe(TRIED_MAX);
   });
 });

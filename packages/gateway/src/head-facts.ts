@@ -56,13 +56,22 @@ export interface HeadNumbers {
   readonly tenant: number;
 }
 
+/** What holds at the moment that an engine is chosen. */
+export interface HeadMoment {
+  /** Of the wall: threads share what is aged by it, and each has a monotonic clock of its own. */
+  readonly wallMs: number;
+  /** Whether first requests are placed by load. */
+  readonly placement: boolean;
+  /** State slots of the engines tried. */
+  readonly tried: readonly number[];
+}
+
 /** Writes one request's facts over those of the request before. */
 export function fillHead(
   facts: HeadFacts,
   head: RequestHead,
   numbers: HeadNumbers,
-  nowMs: number,
-  tried: readonly number[],
+  { wallMs, placement, tried }: HeadMoment,
 ): void {
   const { words, bytes } = facts;
   words.fill(0, 0, HEAD.tried);
@@ -70,7 +79,8 @@ export function fillHead(
   words[HEAD.classNamed] = numbers.classNamed;
   words[HEAD.tenant] = numbers.tenant;
   words[HEAD.residency] = numbers.residency;
-  words[HEAD.nowS] = nowMs / 1000;
+  words[HEAD.nowS] = wallMs / 1000;
+  words[HEAD.placement] = placement ? 1 : 0;
   words[HEAD.sessionKeyBytes] = head.sessionKey?.length ?? 0;
   if (head.sessionKey !== null) bytes.set(head.sessionKey);
   const count = Math.min(tried.length, TRIED_MAX);

@@ -80,6 +80,8 @@ export class RequestThread {
   readonly #decisions: Decisions;
   readonly #engines: Engines;
   readonly #admission: GuardAdmission;
+  /** Live ones of the cluster. */
+  #gateways: number;
   readonly #inUse = new Set<Routing>();
   readonly #front: Server;
   #settings: RequestSettings;
@@ -109,6 +111,7 @@ export class RequestThread {
       limits: () => gateway().limits,
     });
     this.#admission.use(options.first.snapshot);
+    this.#gateways = options.first.snapshot.gateways;
     const { cluster } = options.first.snapshot;
     this.#decisions = new Decisions({ cluster, clock, entries: Math.ceil(DECISIONS / options.state.threads) });
     this.metrics.decisionBytes.set(this.#decisions.bytes);
@@ -120,6 +123,7 @@ export class RequestThread {
       },
       retries: new RetryBudget(options.retryMemory),
       routing: () => this.#routing,
+      placement: () => gateway().placement === "auto" && this.#gateways === 1,
       clientKeys: () => this.#clientKeys,
       sinceControlMs: () => clock.nowMs() - this.#controlHeardMs,
       engines: this.#engines,
@@ -158,6 +162,7 @@ export class RequestThread {
 
   /** Requests that come from now on are routed by it. */
   use(compiled: CompiledSnapshot): void {
+    this.#gateways = compiled.snapshot.gateways;
     const before = this.#routing;
     this.#routing = this.#load(compiled);
     this.#admission.use(compiled.snapshot);
@@ -174,6 +179,7 @@ export class RequestThread {
 
   /** So many gateways of the cluster live, this one included. */
   setGateways(count: number): void {
+    this.#gateways = count;
     this.#admission.setGateways(count);
   }
 

@@ -29,6 +29,8 @@ import { RuledOutLists } from "./ruled-out-lists.ts";
 export interface RouteParts extends ForwardParts {
   /** The snapshot in use now. */
   readonly routing: () => Routing;
+  /** Whether a conversation's first request is placed by load: one gateway alone sees all of it. */
+  readonly placement: () => boolean;
   /** What clients must bring; null = nothing. */
   readonly clientKeys: () => ClientKeys | null;
   readonly sinceControlMs: () => number;
@@ -232,7 +234,8 @@ class RequestPath {
       this.#out[OUT.requestClass] = NO_CLASS;
       return ROUTE_STATUS.noEligibleEngine;
     }
-    fillHead(this.#facts, head, numbers, this.#parts.clock.nowMs(), tried);
+    const { clock, placement } = this.#parts;
+    fillHead(this.#facts, head, numbers, { wallMs: clock.wallMs(), placement: placement(), tried });
     const status = this.#route(routing, text);
     const slot = this.#rememberedSlot(exchange, numbers.tenant);
     if (slot === null) return status;

@@ -44,6 +44,10 @@ describeRouters(describe, "classify", (load) => {
     expect(driver.route('{"model":null}')).toBe("a");
     expect(driver.route('{"model":"m-other"}')).toBe(null);
     expect(driver.status).toBe("modelNotFound");
+    for (const odd of ["7", "{}", '["m-chat"]', "false"]) {
+      expect(driver.route(`{"model":${odd}}`)).toBe(null);
+      expect(driver.status).toBe("modelRequired");
+    }
   });
 
   it("routes by the last of two models, and by a model written with escapes", () => {

@@ -30,7 +30,8 @@ export function classify(
   const models = words[HEADER.models]!;
   let model = 0;
   if (start === end) {
-    if (models !== 1) return ROUTE_STATUS.modelRequired;
+    // What is no name can't mean the only model: the engine would refuse it.
+    if (models !== 1 || facts[FACT.modelIsOdd] === 1) return ROUTE_STATUS.modelRequired;
   } else {
     const count = words[HEADER.names]!;
     let row = words[HEADER.nameAt]!;

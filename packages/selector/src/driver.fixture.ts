@@ -93,7 +93,8 @@ export class Driver {
     words[HEAD.followed] = options.followed === undefined ? 0 : 1 + this.slot(options.followed);
     words[HEAD.nowS] = options.nowS ?? 0;
     words[HEAD.triedCount] = options.tried?.length ?? 0;
-    for (const [i, id] of options.tried?.entries() ?? []) words[HEAD.tried + i] = this.slot(id);
+    for (const [i, id] of options.tried?.entries() ?? [])
+      words[HEAD.tried + i] = this.table.engineSlots.get(id) ?? NO_ENGINE;
     const status = this.router.route(this.head, typeof body === "string" ? Buffer.from(body) : body, this.out);
     this.status = STATUSES[status]!;
     return this.#engine(OUT.engine);

@@ -75,8 +75,10 @@ export const FACT = {
   innerNeed: 55,
   /** 1 when the item being read is no message but a call, its result or the like. */
   isCall: 56,
+  /** 1 when `model` is there and neither a string nor null. */
+  modelIsOdd: 57,
 } as const;
-export const FACT_WORDS = 57;
+export const FACT_WORDS = 58;
 
 /** What only a class's needs ask about, beside the bits of `NEED`. */
 export const USE = { reasoning: 16, embeddings: 32, rerank: 64 } as const;

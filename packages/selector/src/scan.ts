@@ -80,6 +80,7 @@ function readMember(member: Member, body: Uint8Array, start: number, facts: Uint
   const first = body[start]!;
   switch (member) {
     case MEMBER.model:
+      if (first !== QUOTE && first !== NULL) facts[FACT.modelIsOdd] = 1;
       return readText(FACT.modelStart, body, start, facts, canonical);
     case MEMBER.promptCacheKey:
       return readText(FACT.cacheKeyStart, body, start, facts, canonical);

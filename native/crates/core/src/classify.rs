@@ -20,7 +20,8 @@ pub struct Classed {
 pub fn classify(table: &Table, head_words: &[u32; head::WORDS], body: &[u8], facts: &Facts) -> (Classed, Status) {
     let mut found = Classed::default();
     let model = if facts.model.is_empty() {
-        if table.models.len() != 1 {
+        // What is no name can't mean the only model: the engine would refuse it.
+        if table.models.len() != 1 || facts.model_is_odd {
             return (found, Status::ModelRequired);
         }
         0

@@ -30,6 +30,8 @@ impl Span {
 pub struct Facts {
     /// String content of `model`; an empty or missing string is an empty span, here and below.
     pub model: Span,
+    /// `model` is there and neither a string nor null.
+    pub model_is_odd: bool,
     /// String content of `prompt_cache_key`.
     pub cache_key: Span,
     /// String content of `previous_response_id`.
@@ -142,7 +144,10 @@ impl Scan<'_> {
         let body = self.body;
         let first = *body.get(start)?;
         match member {
-            Member::Model => return self.text(start, |facts| &mut facts.model),
+            Member::Model => {
+                self.facts.model_is_odd = first != b'"' && first != b'n';
+                return self.text(start, |facts| &mut facts.model);
+            }
             Member::PromptCacheKey => return self.text(start, |facts| &mut facts.cache_key),
             Member::PreviousResponseId => return self.text(start, |facts| &mut facts.previous),
             Member::SessionId => return self.text(start, |facts| &mut facts.session),
