@@ -114,6 +114,7 @@ export async function startGateway(options: GatewayOptions): Promise<Gateway> {
       log.warn({ engine, why }, "no credentials for this engine"),
     ),
   });
+  let settings = settingsOf(fleet);
   const count = options.threads ?? 1;
   const registry = new SlotRegistry({ threads: count });
   const retryMemory = createRetryMemory();
@@ -132,7 +133,7 @@ export async function startGateway(options: GatewayOptions): Promise<Gateway> {
       if (health === "dead") prober.hurry(engine);
     },
   });
-  const prober = new Prober(states, probe, clock, random);
+  const prober = new Prober(states, probe, (engine) => settings.credentials.get(engine)?.tls ?? null, clock, random);
 
   const penalties = new GuardPenalties({
     nowMs: () => clock.nowMs(),
@@ -167,7 +168,7 @@ export async function startGateway(options: GatewayOptions): Promise<Gateway> {
     retryMemory,
     streamMemory,
     responseMemory,
-    settings: settingsOf(fleet),
+    settings,
     first: bootstrap,
   };
   const threads: RequestThreads =
@@ -300,7 +301,8 @@ export async function startGateway(options: GatewayOptions): Promise<Gateway> {
     reload(next) {
       checkCluster(next, cluster);
       const keys = restartKeys(present, next, snapshots.tag === null);
-      threads.configure(settingsOf(next));
+      settings = settingsOf(next);
+      threads.configure(settings);
       present = next;
       return keys;
     },

@@ -1,4 +1,5 @@
 import type { Clock, Random } from "@guidevane/core";
+import type { EngineTlsSecrets } from "./credentials.ts";
 import type { EngineState, EngineStates } from "./engine-states.ts";
 import type { Probe } from "./probe.ts";
 
@@ -9,12 +10,20 @@ const PROBE_TIMEOUT_MS = 2000;
 export class Prober {
   readonly #states: EngineStates;
   readonly #probe: Probe;
+  readonly #tlsOf: (engine: string) => EngineTlsSecrets | null;
   readonly #clock: Clock;
   readonly #random: Random;
   readonly #stops = new Map<string, () => void>();
   #stopped = false;
 
-  constructor(states: EngineStates, probe: Probe, clock: Clock, random: Random) {
+  constructor(
+    states: EngineStates,
+    probe: Probe,
+    tlsOf: (engine: string) => EngineTlsSecrets | null,
+    clock: Clock,
+    random: Random,
+  ) {
+    this.#tlsOf = tlsOf;
     this.#states = states;
     this.#probe = probe;
     this.#clock = clock;
@@ -57,9 +66,9 @@ export class Prober {
     }
     const probe = engine.health.probe;
     if (probe !== null && !engine.health.freshlySeen) {
-      const result = await this.#probe(probeUrl(engine), probe.path, PROBE_TIMEOUT_MS, this.#clock);
+      const result = await this.#probe(probeUrl(engine), probe.path, PROBE_TIMEOUT_MS, this.#clock, this.#tlsOf(id));
       if (this.#stopped) return;
-      engine.health.probed(result);
+      if (result !== null) engine.health.probed(result);
       this.#states.reread(id);
     }
     this.#wait(id, engine.health.nextProbeMs(this.#random()));

@@ -1,9 +1,11 @@
-import { connect as connectTcp, isIP, type Socket, type TcpNetConnectOpts } from "node:net";
+import { connect as connectTcp, type Socket, type TcpNetConnectOpts } from "node:net";
 import { type ConnectionOptions, connect as connectTls } from "node:tls";
 import type { Clock } from "@guidevane/core";
 import { Client, type Dispatcher } from "undici";
 import type { EngineTlsSecrets } from "./credentials.ts";
 import type { EngineCall, EngineClient, EngineEvents, EngineFailure, EngineRequest } from "./engine-client.ts";
+import { connectFailure } from "./engine-failure.ts";
+import { tlsOptions } from "./engine-tls.ts";
 import { dropContinues } from "./interim-answers.ts";
 
 /** More informational answers than this before the real one end the attempt. */
@@ -140,16 +142,6 @@ function openSocket(at: ConnectionOptions, secure: boolean): Socket {
   return secure ? connectTls(at) : connectTcp(at as TcpNetConnectOpts);
 }
 
-function tlsOptions(host: string, tls: EngineTlsSecrets | null): ConnectionOptions {
-  const serverName = tls?.serverName ?? (isIP(host) === 0 ? host : null);
-  return {
-    ALPNProtocols: ["http/1.1"],
-    ...(serverName === null ? {} : { servername: serverName }),
-    ...(tls?.ca == null ? {} : { ca: tls.ca }),
-    ...(tls?.cert == null || tls.key == null ? {} : { cert: tls.cert, key: tls.key }),
-  };
-}
-
 class ConnectTimeout extends Error {
   readonly code = "CONNECT_TIMEOUT";
 }
@@ -243,32 +235,15 @@ class Call implements EngineCall, Dispatcher.DispatchHandler {
   }
 
   #classify(error: Error & { code?: string }): EngineFailure {
+    if (this.#controller === null) return connectFailure(error);
     const code = error.code ?? "";
     const message = error.message === "" ? code : error.message;
-    if (this.#controller === null) {
-      if (NO_DESCRIPTORS.has(code)) return { kind: "no-descriptors", message };
-      if (code === "ECONNREFUSED") return { kind: "refused", message: "connection refused" };
-      const tls = code.startsWith("ERR_SSL") || code.startsWith("ERR_TLS") || TLS_CODES.has(code);
-      return { kind: tls ? "tls" : "unreachable", message };
-    }
     // undici tells of some faults of its parser without a code.
     if (error.name === "HTTPParserError" || MALFORMED_CODES.has(code)) return { kind: "malformed", message };
     if (this.#reused && !this.#began) return { kind: "stale-connection", message };
     return { kind: "closed", message };
   }
 }
-
-/** The process or its host is out of what a connection needs. */
-const NO_DESCRIPTORS: ReadonlySet<string> = new Set(["EMFILE", "ENFILE", "ENOBUFS", "ENOMEM", "EADDRNOTAVAIL"]);
-
-const TLS_CODES: ReadonlySet<string> = new Set([
-  "EPROTO",
-  "CERT_HAS_EXPIRED",
-  "DEPTH_ZERO_SELF_SIGNED_CERT",
-  "SELF_SIGNED_CERT_IN_CHAIN",
-  "UNABLE_TO_VERIFY_LEAF_SIGNATURE",
-  "UNABLE_TO_GET_ISSUER_CERT_LOCALLY",
-]);
 
 const MALFORMED_CODES: ReadonlySet<string> = new Set([
   "UND_ERR_HEADERS_OVERFLOW",
