@@ -1,4 +1,4 @@
-import { gzipSync } from "node:zlib";
+import { constants, gzipSync, zstdCompressSync } from "node:zlib";
 import { afterEach, describe, expect, it, vi } from "vitest";
 import { BodyMemory, bodyMemoryBytes } from "./body-memory.ts";
 import { headerIn } from "./testing/raw-client.ts";
@@ -105,6 +105,16 @@ describe("a gateway", () => {
     refused.post(CHAT, text.subarray(0, 200_000));
     expect((await refused.answer()).status).toBe(400);
     expect(heldBytes()).toBe(0);
+  });
+
+  it("refuses a compressed body that asks for a large window to inflate in", async () => {
+    const bytes = zstdCompressSync(Buffer.alloc(9_000_000, `{"model":"m","x":"y"} `), {
+      params: { [constants.ZSTD_c_windowLog]: 25 },
+    });
+    const client = await setup.client(await setup.before({ a: await setup.engine() }));
+    client.post(CHAT, bytes, { "content-encoding": "zstd" });
+    const answer = await client.answer();
+    expect([answer.status, JSON.parse(answer.body.toString()).error.code]).toEqual([400, "invalid_encoding"]);
   });
 
   it("that has no more room says so, and that it will have", async () => {

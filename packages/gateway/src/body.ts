@@ -1,7 +1,7 @@
 import { isUtf8 } from "node:buffer";
 import type { IncomingMessage, ServerResponse } from "node:http";
 import { promisify } from "node:util";
-import { brotliDecompress, gunzip, zstdDecompress } from "node:zlib";
+import { brotliDecompress, constants, gunzip, zstdDecompress } from "node:zlib";
 import type { Clock } from "@guidevane/core";
 import type { ApiError } from "./api-error.ts";
 import type { BodyMemory, BodyShare } from "./body-memory.ts";
@@ -122,10 +122,14 @@ export type Readable =
 
 type Inflate = (bytes: Buffer, options: { maxOutputLength: number }) => Promise<Buffer>;
 
-const INFLATE: ReadonlyMap<string, Inflate> = new Map([
-  ["gzip", promisify<Buffer, { maxOutputLength: number }, Buffer>(gunzip)],
-  ["br", promisify<Buffer, { maxOutputLength: number }, Buffer>(brotliDecompress)],
-  ["zstd", promisify<Buffer, { maxOutputLength: number }, Buffer>(zstdDecompress)],
+/** A frame may ask for a window of gigabytes; over HTTP for 8 MB at most (RFC 9659). */
+const ZSTD_PARAMS = { [constants.ZSTD_d_windowLogMax]: 23 };
+const inflateZstd = promisify(zstdDecompress);
+
+const INFLATE: ReadonlyMap<string, Inflate> = new Map<string, Inflate>([
+  ["gzip", promisify(gunzip)],
+  ["br", promisify(brotliDecompress)],
+  ["zstd", (bytes, options) => inflateZstd(bytes, { ...options, params: ZSTD_PARAMS })],
 ]);
 
 /** Lower case, empty for a body that is sent as it is. */
