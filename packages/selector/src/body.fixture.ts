@@ -26,6 +26,21 @@ export function randomBody(random: Random): FixtureBody {
   return { bytes, plain };
 }
 
+/**
+ * A made-up body of any size from 0 to 4 MiB: now and then one long text stands in it, of plain, escaped or any characters.
+ */
+export function randomLongBody(random: Random): FixtureBody {
+  const body = randomBody(random);
+  if (random() < 0.98) return body;
+  const at = Buffer.from(body.bytes).indexOf("{");
+  if (at < 0) return body;
+  const unit = pick(random, ["plain text ", "\\n", "\\u00e9", "é世🌍", '\\"', "{[,:]}", "\\\\"]);
+  const bytes = 2 ** (22 * random());
+  const long = `"long":"${unit.repeat(Math.ceil(bytes / unit.length / 3))}"${body.bytes[at + 1] === 0x7d ? "" : ","}`;
+  const whole = Buffer.concat([body.bytes.subarray(0, at + 1), Buffer.from(long), body.bytes.subarray(at + 1)]);
+  return { bytes: whole, plain: false };
+}
+
 const encoder = new TextEncoder();
 
 function pick<T>(random: Random, list: readonly T[]): T {

@@ -1,8 +1,11 @@
-import { FACT, PIECES_MAX, USE } from "./facts.ts";
-import { NEED } from "./router.ts";
+import type { FixtureBody } from "./body.fixture.ts";
+import { FACT, FACT_WORDS, PIECES_MAX, USE } from "./facts.ts";
+import { NEED, ROUTE_STATUS } from "./router.ts";
+import { scan } from "./scan.ts";
+import { canonicalBody } from "./unusual.ts";
 
 /** What a body says, read from values instead of bytes. */
-export interface Meaning {
+interface Meaning {
   readonly model: string;
   readonly cacheKey: string;
   readonly previous: string;
@@ -25,9 +28,9 @@ export interface Meaning {
   readonly hasTurn: boolean;
 }
 
-export type Json = Record<string, unknown>;
+type Json = Record<string, unknown>;
 
-export function isObject(value: unknown): value is Json {
+function isObject(value: unknown): value is Json {
   return typeof value === "object" && value !== null && !Array.isArray(value);
 }
 
@@ -40,7 +43,7 @@ function text(value: unknown): string {
 }
 
 /** The oracle: what `JSON.parse`'s value says, by the rules of the contract. */
-export function meaningOf(value: Json): Meaning {
+function meaningOf(value: Json): Meaning {
   // Messages, and items of `input`, in the order that they stand in.
   const list = Object.keys(value).flatMap((name) => {
     const elements = name === "messages" || name === "input" ? listOf(value[name]).filter(isObject) : [];
@@ -128,7 +131,7 @@ function mostOf(value: Json, names: readonly string[]): number {
 }
 
 /** What the scan's facts say, their spans read back by `JSON.parse`. */
-export function meaningOfFacts(source: Uint8Array, facts: Uint32Array): Meaning {
+function meaningOfFacts(source: Uint8Array, facts: Uint32Array): Meaning {
   const raw = (place: number) => Buffer.from(source.subarray(facts[place]!, facts[place + 1]!)).toString("utf8");
   const value = (place: number): unknown => (facts[place + 1] === 0 ? undefined : JSON.parse(raw(place)));
   const content = (place: number): string => (facts[place] === facts[place + 1] ? "" : JSON.parse(`"${raw(place)}"`));
@@ -154,4 +157,50 @@ export function meaningOfFacts(source: Uint8Array, facts: Uint32Array): Meaning 
     hasMessages: facts[FACT.hasMessages] === 1,
     hasTurn: facts[FACT.hasTurn] === 1,
   };
+}
+
+/** What the scan made of a body; `wrong` says where it and `JSON.parse` disagree. */
+export interface Compared {
+  readonly kind: "plain" | "unusual" | "refused" | "tooDeep";
+  readonly wrong?: string;
+}
+
+const facts = new Uint32Array(FACT_WORDS);
+
+/** Holds the scan's facts of a body against what `JSON.parse` makes of it. */
+export function compareWithParse({ bytes, plain }: FixtureBody): Compared {
+  const value = parse(bytes);
+  const scanned = scan(bytes, facts);
+  if (plain && !scanned) return { kind: "unusual", wrong: "a plain body needed JSON.parse" };
+  if (!isObject(value)) {
+    if (scanned) return { kind: "refused", wrong: "the scan takes what JSON.parse refuses" };
+    const isRefused = canonicalBody(bytes) === ROUTE_STATUS.notJson;
+    return isRefused ? { kind: "refused" } : { kind: "refused", wrong: "was not refused as no JSON object" };
+  }
+  const source = scanned ? bytes : canonicalBody(bytes);
+  if (typeof source === "number") {
+    // Beyond its size an unusual body is refused, whatever it says.
+    if (source === ROUTE_STATUS.tooUnusual && bytes.length > 1_048_576) return { kind: "refused" };
+    return { kind: "unusual", wrong: "refused, and JSON.parse takes it" };
+  }
+  if (!scanned && !scan(source, facts, true)) {
+    const isDeep = Buffer.from(source.buffer, source.byteOffset, source.length).includes("[".repeat(500));
+    return isDeep ? { kind: "tooDeep" } : { kind: "unusual", wrong: "the scan of the canonical body failed" };
+  }
+  const [found, expected] = [meaningOfFacts(source, facts), meaningOf(value)].map((each) => JSON.stringify(each));
+  const kind = scanned ? "plain" : "unusual";
+  return found === expected ? { kind } : { kind, wrong: `${found} instead of ${expected}` };
+}
+
+/** The beginning of a body, for a test's message. */
+export function shownBody(bytes: Uint8Array): string {
+  return JSON.stringify(Buffer.from(bytes.subarray(0, 4000)).toString());
+}
+
+function parse(bytes: Uint8Array): unknown {
+  try {
+    return JSON.parse(Buffer.from(bytes.buffer, bytes.byteOffset, bytes.length).toString("utf8"));
+  } catch {
+    return undefined;
+  }
 }

@@ -2,18 +2,10 @@ import { seededRandom } from "@guidevane/core";
 import { describe, expect, it } from "vitest";
 import { randomBody } from "./body.fixture.ts";
 import { FACT, FACT_WORDS } from "./facts.ts";
-import { isObject, meaningOf, meaningOfFacts } from "./meaning.fixture.ts";
+import { compareWithParse, shownBody } from "./meaning.fixture.ts";
 import { ROUTE_STATUS } from "./router.ts";
 import { scan } from "./scan.ts";
 import { canonicalBody } from "./unusual.ts";
-
-function parse(bytes: Uint8Array): unknown {
-  try {
-    return JSON.parse(Buffer.from(bytes).toString("utf8"));
-  } catch {
-    return undefined;
-  }
-}
 
 const facts = new Uint32Array(FACT_WORDS);
 
@@ -22,41 +14,21 @@ function scanText(body: string): boolean {
 }
 
 describe("scan", () => {
-  it("agrees with JSON.parse on 20,000 bodies, plain, odd and broken", () => {
+  it("agrees with JSON.parse on 10,000 bodies, plain, odd and broken", () => {
     const random = seededRandom(20260101);
     const seen = { plain: 0, unusual: 0, refused: 0, tooDeep: 0 };
-    for (let round = 0; round < 20_000; round++) {
-      const { bytes, plain } = randomBody(random);
-      const value = parse(bytes);
-      const scanned = scan(bytes, facts);
-      const fail = (why: string) =>
-        expect.fail(`round ${round}: ${why}: ${JSON.stringify(Buffer.from(bytes).toString())}`);
-      if (plain && !scanned) fail("a plain body needed JSON.parse");
-      if (!isObject(value)) {
-        seen.refused++;
-        if (scanned) fail("the scan takes what JSON.parse refuses");
-        if (canonicalBody(bytes) !== ROUTE_STATUS.notJson) fail("was not refused as no JSON object");
-        continue;
-      }
-      const source = scanned ? bytes : canonicalBody(bytes);
-      if (typeof source === "number") return fail("refused, and JSON.parse takes it");
-      if (!scanned && !scan(source, facts, true)) {
-        seen.tooDeep++;
-        if (!Buffer.from(source).includes("[".repeat(500))) fail("the scan of the canonical body failed");
-        continue;
-      }
-      if (scanned) seen.plain++;
-      else seen.unusual++;
-      const [found, expected] = [meaningOfFacts(source, facts), meaningOf(value)];
-      if (JSON.stringify(found) !== JSON.stringify(expected))
-        fail(`${JSON.stringify(found)} instead of ${JSON.stringify(expected)}`);
+    for (let round = 0; round < 10_000; round++) {
+      const body = randomBody(random);
+      const found = compareWithParse(body);
+      if (found.wrong !== undefined) expect.fail(`round ${round}: ${found.wrong}: ${shownBody(body.bytes)}`);
+      seen[found.kind]++;
     }
     // So that the test can't pass by never meeting one of them.
-    expect(seen.plain).toBeGreaterThan(5_000);
-    expect(seen.unusual).toBeGreaterThan(2_000);
-    expect(seen.refused).toBeGreaterThan(2_000);
-    expect(seen.tooDeep).toBeGreaterThan(20);
-  }, 120_000);
+    expect(seen.plain).toBeGreaterThan(2500);
+    expect(seen.unusual).toBeGreaterThan(1000);
+    expect(seen.refused).toBeGreaterThan(1000);
+    expect(seen.tooDeep).toBeGreaterThan(10);
+  });
 
   it.each([
     ["a name that stands twice", '{"model":"a","model":"b"}'],
