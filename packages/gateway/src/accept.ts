@@ -117,8 +117,8 @@ function badHead(request: IncomingMessage): ApiError | null {
   return null;
 }
 
-/** RFC 3986's reg-name, an IPv6 address in brackets, and a port. */
-const HOST = /^(?:[A-Za-z0-9._~!$&'()*+,;=%-]*|\[[0-9A-Fa-f:.]+\])(?::\d*)?$/;
+/** RFC 3986's reg-name, an IPv6 address (perhaps with a zone) in brackets, and a port. */
+const HOST = /^(?:[A-Za-z0-9._~!$&'()*+,;=%-]*|\[[0-9A-Fa-f:.]+(?:%[A-Za-z0-9._~-]+)?\])(?::\d*)?$/;
 
 function badTarget(target: string): ApiError | null {
   if (!target.startsWith("/")) return badTargetError("the request target must be a path");

@@ -100,6 +100,15 @@ describe("a request that could be read in two ways", () => {
     expect(engine.requests).toEqual([]);
   });
 
+  it.each(["x", "X.example:8080", "a_b.local", "10.0.0.1:1", "[::1]:8080", "[fe80::1%25eth0]", "", "x:"])(
+    "but not by the host %j is served",
+    async (host) => {
+      const client = await connect();
+      client.send(`GET /v1/models HTTP/1.1\r\nhost: ${host}\r\n\r\n`);
+      expect((await client.answer()).status).toBe(200);
+    },
+  );
+
   it.each([
     ["empty lines before it", `\r\n\r\n${HEAD}content-length: 13\r\n\r\n{"model":"m"}`],
     ["chunks with extensions", `${HEAD}transfer-encoding: chunked\r\n\r\nd;a=b\r\n{"model":"m"}\r\n0\r\n\r\n`],
