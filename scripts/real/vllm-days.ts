@@ -94,6 +94,14 @@ export class VllmDays {
     await this.#vllm.kill();
   }
 
+  /** What the gateway has counted of retries since it started. */
+  async retries(): Promise<void> {
+    const text = await (await fetch(`${this.#gateway.adminUrl}/metrics`)).text();
+    const count = (result: string) =>
+      Number(new RegExp(`^guidevane_retries_total\\{result="${result}"\\} (.*)$`, "m").exec(text)?.[1] ?? 0);
+    row("retries so far, by the gateway's count", `${count("spent")} made, ${count("refused")} refused by the budget`);
+  }
+
   #stream(tokens: number, session: string): Promise<string> {
     return streamEnd(this.#gateway.url, ask(tokens, true), session);
   }

@@ -61,6 +61,7 @@ async function main(python: string, venv: string, wanted: readonly string[]): Pr
       if (wanted.length > 0 && !wanted.includes(name)) continue;
       await vllm.start();
       await day();
+      await days.retries();
     }
   } finally {
     await whole.stop();
