@@ -94,7 +94,7 @@ export class AnswerDocuments {
 
   /** A body is the Responses API's where it says so: only then is its id one that another request may name. */
   takeBodyId(): void {
-    if (this.object === "response") this.responseId = this.#id;
+    if (this.object === "response") this.responseId ??= this.#id;
   }
 
   get usageTold(): boolean {

@@ -2,10 +2,10 @@ import type { ServerResponse } from "node:http";
 import type { Socket } from "node:net";
 import type { Clock, Outcome } from "@guidevane/core";
 import type { AttemptEnd, Next } from "@guidevane/guard";
+import type { AnswerFacts } from "./answer-facts.ts";
 import type { ApiError } from "./api-error.ts";
 import type { EngineHead } from "./client-answer.ts";
 import type { EngineClient, EngineFailure, EngineRequest } from "./engine-client.ts";
-import type { AnswerFacts } from "./observer.ts";
 
 export interface AttemptTimers {
   readonly headMs: number;
@@ -42,6 +42,8 @@ export interface AttemptOptions {
   onCommit(): void;
   /** The first content of a stream has come, so long after the attempt began. */
   onFirstToken(ttftMs: number): void;
+  /** The answer, one of the Responses API, has told its id; before the client hears of it. */
+  onResponseId(id: string): void;
   /** Reading beside the answer failed on an error of its own; the answer goes on. */
   onObserverFailure(error: unknown): void;
 }

@@ -116,13 +116,13 @@ class Attempt implements EngineEvents, RunningAttempt {
   }
 
   onHead(status: number, rawStatusText: string, headers: readonly string[]): void {
-    const { clock, timers, choices } = this.#options;
+    const { clock, timers, choices, onObserverFailure, onResponseId } = this.#options;
     this.#head = { status, statusText: printable(rawStatusText), headers };
     this.#figures.status = status;
     this.#figures.headMs = clock.nowMs() - this.#figures.startMs;
     this.#timer.touch(clock.nowMs());
     this.#figures.retryAfterMs = retryAfterMsOf(headers, clock.wallMs());
-    this.#observer = new AnswerObserver(status, headers, this.#options.onObserverFailure, choices);
+    this.#observer = new AnswerObserver(status, headers, onObserverFailure, choices, onResponseId);
     if (status !== 200 || this.#observer.kind !== "events") {
       this.#judge(status);
       return;

@@ -169,6 +169,7 @@ export class Forwarder {
           exchange.share.release();
         },
         onFirstToken: (ttftMs) => news.firstToken(number, ttftMs),
+        onResponseId: (id) => this.#remember(exchange, engine, id),
         onObserverFailure: () => metrics.observerFailures.inc(),
       });
       engines.began(engine.id, running);
@@ -261,17 +262,23 @@ export class Forwarder {
     return own === null ? timers : { ...timers, firstTokenMs: own };
   }
 
-  #observe({ className, arrivedMs, head, decision }: Exchange, { id }: Engine, report: AttemptReport): void {
-    const { metrics, responses, clock } = this.#parts;
+  #observe({ className, arrivedMs, decision }: Exchange, { id }: Engine, report: AttemptReport): void {
+    const { metrics } = this.#parts;
     metrics.attempts.inc({ engine: id, outcome: report.outcome });
     countAnswer(metrics, className, arrivedMs, report);
     const firstContentMs = report.answer?.firstContentMs ?? null;
     decision.ttftMs = firstContentMs === null ? null : firstContentMs - arrivedMs;
-    const responseId = report.answer?.responseId ?? null;
-    if (responseId === null) return;
+  }
+
+  /** The request that goes on from this answer will be sent there. */
+  #remember({ head }: Exchange, { id }: Engine, responseId: string): void {
+    const { responses, clock } = this.#parts;
     const bytes = Buffer.from(responseId);
-    const key = responseKey(bytes, 0, bytes.length, tenantHash(head.tenant));
-    responses.remember(key, engineHash(id), clock.nowMs() / 1000);
+    responses.remember(
+      responseKey(bytes, 0, bytes.length, tenantHash(head.tenant)),
+      engineHash(id),
+      clock.nowMs() / 1000,
+    );
   }
 }
 

@@ -1,9 +1,11 @@
 /** The data plane: `startGateway` runs one gateway of a cluster. */
+
+export type { AnswerFacts } from "./answer-facts.ts";
 export type { Decision, DecisionAddends, DecisionAttempt, RoutedState, RuledOutEngine } from "./decision.ts";
 export { Decisions, type DecisionsOptions } from "./decisions.ts";
 export type { EngineCall, EngineClient, EngineEvents, EngineFailure, EngineRequest } from "./engine-client.ts";
 export { type Gateway, type GatewayOptions, startGateway } from "./gateway.ts";
 export type { Logger } from "./logger.ts";
-export { type AnswerFacts, AnswerObserver } from "./observer.ts";
+export { AnswerObserver } from "./observer.ts";
 export type { Probe } from "./probe.ts";
 export type { Offered, RefusalReason } from "./snapshots.ts";

@@ -1,35 +1,10 @@
 import { AnswerDocuments } from "./answer-document.ts";
 import type { AnswerError } from "./answer-error.ts";
+import type { AnswerFacts } from "./answer-facts.ts";
 import { type AnswerKind, answerKind } from "./answer-kind.ts";
 import { BODY_ROOT, EVENT_ROOT } from "./answer-paths.ts";
 import { EventReader, type EventSink } from "./event-reader.ts";
 import { EventTemplate } from "./event-template.ts";
-
-/** What was read of one answer. Plain data. */
-export interface AnswerFacts {
-  readonly promptTokens: number | null;
-  readonly completionTokens: number | null;
-  readonly cachedTokens: number | null;
-  /**
-   * Where the tokens are from: `usage` of a whole answer; `partial`: usage of one that broke off; `events`: no usage, and
-   * `completionTokens` counts events with content, which an engine may fill with several tokens.
-   */
-  readonly tokensFrom: "usage" | "partial" | "events" | null;
-  /** The last finish reason, stop reason or status, as the engine wrote it. */
-  readonly finish: string | null;
-  /** Id of an answer of the Responses API. */
-  readonly responseId: string | null;
-  /** When the first event with content was whole, by the clock of `see`. Null for an answer that is no stream. */
-  readonly firstContentMs: number | null;
-  /** Mean time between output tokens, ms: by the tokens of the usage, else by events. */
-  readonly tbotMs: number | null;
-  readonly contentEvents: number;
-  /** Events that are not what they should be: no JSON, or cut off. */
-  readonly malformedEvents: number;
-  readonly error: AnswerError | null;
-  /** Why nothing could be read, such as `content-encoding gzip`; null = it could. */
-  readonly unread: string | null;
-}
 
 /**
  * Reads beside an answer while it is passed on: usage, finish reasons, error events, terminators, first content. It gets
@@ -41,6 +16,8 @@ export class AnswerObserver implements EventSink {
   readonly #documents: AnswerDocuments;
   readonly #reader: EventReader;
   readonly #choices: number;
+  readonly #onResponseId: (id: string) => void;
+  #responseIdTold = false;
   #kind: AnswerKind;
   #unread: string | null;
   #nowMs = 0;
@@ -65,9 +42,17 @@ export class AnswerObserver implements EventSink {
    * @param headers names and values in turn
    * @param onFailure told of a fault in the observer itself
    * @param choices how many the request asked for
+   * @param onResponseId told the id of an answer of the Responses API, once, as soon as it is read
    */
-  constructor(status: number, headers: readonly string[], onFailure: (error: unknown) => void, choices: number = 1) {
+  constructor(
+    status: number,
+    headers: readonly string[],
+    onFailure: (error: unknown) => void,
+    choices: number = 1,
+    onResponseId: (id: string) => void = ignore,
+  ) {
     this.#choices = choices;
+    this.#onResponseId = onResponseId;
     const { kind, unread } = answerKind(status, headers);
     this.#kind = kind;
     this.#unread = unread;
@@ -82,7 +67,11 @@ export class AnswerObserver implements EventSink {
     this.#nowMs = nowMs;
     try {
       if (this.#kind === "events") this.#read(chunk);
-      else this.#documents.push(chunk, 0, chunk.length);
+      else {
+        this.#documents.push(chunk, 0, chunk.length);
+        this.#documents.takeBodyId();
+      }
+      this.#tellResponseId();
     } catch (error) {
       this.#fail(error);
     }
@@ -95,6 +84,7 @@ export class AnswerObserver implements EventSink {
     try {
       if (this.#kind === "events") this.#reader.end();
       else this.#endBody();
+      this.#tellResponseId();
     } catch (error) {
       this.#fail(error);
     }
@@ -267,6 +257,13 @@ export class AnswerObserver implements EventSink {
     }
   }
 
+  #tellResponseId(): void {
+    const id = this.#documents.responseId;
+    if (id === null || this.#responseIdTold) return;
+    this.#responseIdTold = true;
+    this.#onResponseId(id);
+  }
+
   #endBody(): void {
     const documents = this.#documents;
     if (!documents.whole) this.#malformedEvents += 1;
@@ -295,3 +292,5 @@ const DONE: Uint8Array = Buffer.from("[DONE]");
 function isSpace(byte: number): boolean {
   return byte === 0x20 || byte === 0x0a || byte === 0x0d || byte === 0x09;
 }
+
+function ignore(): void {}
