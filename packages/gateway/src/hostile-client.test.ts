@@ -3,8 +3,8 @@ import { gzipSync } from "node:zlib";
 import { afterAll, beforeAll, describe, expect, it, vi } from "vitest";
 import type { Gateway } from "./gateway.ts";
 import { headerIn, RawClient } from "./testing/raw-client.ts";
-import { chunked, jsonAnswer, LAST_CHUNK, type ScriptedEngine, STREAM_HEAD } from "./testing/scripted-engine.ts";
-import { CHAT, createSetup, metric, PLAIN_BODY, STREAM_BODY } from "./testing/setup.ts";
+import { chunked, jsonAnswer, LAST_CHUNK, type ScriptedEngine } from "./testing/scripted-engine.ts";
+import { CHAT, createSetup, metric } from "./testing/setup.ts";
 
 /** What a client can do to be read in two ways, to cost more than it sends, or to reach what it must not. */
 
@@ -137,90 +137,6 @@ describe("a request that could be read in two ways", () => {
     expect(names.filter((name) => name === "content-length")).toHaveLength(1);
     for (const name of ["transfer-encoding", "trailer", "x-t", "upgrade", "http2-settings", "x-drop-me"])
       expect(names).not.toContain(name);
-  });
-});
-
-describe("a refusal", () => {
-  it("of an odd expectation comes in its turn, not into the answer before it", async () => {
-    const streaming = await setup.engine(({ socket }) =>
-      socket.write(Buffer.concat([Buffer.from(STREAM_HEAD), chunked("data: 1\n\n")])),
-    );
-    const client = await setup.client(await setup.before({ a: streaming }));
-    client.post(CHAT, STREAM_BODY);
-    await client.until("data: 1");
-    client.send(`${HEAD}expect: 200-ok\r\ncontent-length: 2\r\n\r\n{}`);
-    client.send(`${HEAD}content-length: 2\r\n\r\n`);
-    await new Promise((resolve) => setImmediate(resolve));
-    streaming.requests[0]!.socket.write(Buffer.concat([chunked("data: [DONE]\n\n"), Buffer.from(LAST_CHUNK)]));
-    expect((await client.answer()).body.toString()).toBe("data: 1\n\ndata: [DONE]\n\n");
-    const refused = await client.answer();
-    expect([refused.status, JSON.parse(refused.body.toString()).error.code]).toEqual([417, "expectation_failed"]);
-    await client.closed;
-    expect(streaming.requests).toHaveLength(1);
-  });
-
-  it("of CONNECT is not written into the answer before it, and a client that resets then ends nothing", async () => {
-    const slow = await setup.engine();
-    const own = await setup.before({ a: slow });
-    const client = await setup.client(own);
-    client.post(CHAT, PLAIN_BODY);
-    await slow.next();
-    client.send("CONNECT a:80 HTTP/1.1\r\nhost: a:80\r\n\r\n");
-    await client.closed;
-    expect(client.received.toString()).toBe("");
-    const other = await setup.client(own);
-    other.send("CONNECT a:80 HTTP/1.1\r\nhost: a:80\r\n\r\n");
-    other.socket.resetAndDestroy();
-    const third = await setup.client(own);
-    third.send("GET /v1/models HTTP/1.1\r\nhost: x\r\n\r\n");
-    expect((await third.answer()).status).toBe(200);
-  });
-});
-
-describe("a client of HTTP/1.0", () => {
-  it("gets a stream without chunks, whose end is the connection's", async () => {
-    const streaming = await setup.engine(({ socket }) =>
-      socket.write(Buffer.concat([Buffer.from(STREAM_HEAD), chunked("data: [DONE]\n\n"), Buffer.from(LAST_CHUNK)])),
-    );
-    const client = await setup.client(await setup.before({ a: streaming }));
-    client.send(`POST ${CHAT} HTTP/1.0\r\ncontent-length: ${Buffer.byteLength(STREAM_BODY)}\r\n\r\n${STREAM_BODY}`);
-    await client.closed;
-    const [head, body] = client.received.toString().split("\r\n\r\n");
-    expect(head).toMatch(/^HTTP\/1\.1 200 /);
-    expect(head).not.toMatch(/transfer-encoding/i);
-    expect(body).toBe("data: [DONE]\n\n");
-  });
-
-  it("has no expectations, so none is refused", async () => {
-    const client = await connect();
-    client.send(`POST ${CHAT} HTTP/1.0\r\nexpect: anything\r\ncontent-length: 13\r\n\r\n{"model":"m"}`);
-    expect((await client.answer()).status).toBe(200);
-  });
-});
-
-describe("Expect: 100-continue behind another request", () => {
-  const expecting = `${HEAD}expect: 100-continue\r\ncontent-length: 13\r\n\r\n`;
-
-  it("whose body came with it is not answered inside the answer", async () => {
-    const client = await connect();
-    client.send(`${HEAD}content-length: 13\r\n\r\n{"model":"m"}${expecting}{"model":"m"}`);
-    for (let at = 0; at < 2; at++) {
-      const { status, body } = await client.answer();
-      expect([status, body.toString()]).toEqual([200, "{}"]);
-    }
-    expect(client.received.toString()).toBe("");
-  });
-
-  it("is answered in its turn where the body waits for it", async () => {
-    const slow = await setup.engine();
-    const client = await setup.client(await setup.before({ a: slow }));
-    client.send(`${HEAD}content-length: 13\r\n\r\n{"model":"m"}${expecting}`);
-    (await slow.next()).socket.write(jsonAnswer('{"first":1}'));
-    expect((await client.answer()).body.toString()).toBe('{"first":1}');
-    expect((await client.answer()).status).toBe(100);
-    client.send('{"model":"m"}');
-    (await slow.next()).socket.write(jsonAnswer('{"second":2}'));
-    expect((await client.answer()).body.toString()).toBe('{"second":2}');
   });
 });
 
