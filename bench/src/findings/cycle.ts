@@ -4,9 +4,9 @@ import { lost, ms, percent, runOf } from "./runs.ts";
 import { named, printTable } from "./show.ts";
 
 /** The proportional controller in the lab: gain × delay at 70 and 85 % of the capacity. The threshold is held by a test. */
-export async function cycleFinding(): Promise<void> {
+export async function cycleFinding(only: readonly number[] = []): Promise<void> {
   const fleet = await labFleetFile();
-  for (const load of [0.7, 0.85]) {
+  for (const load of only.length > 0 ? only : [0.7, 0.85]) {
     const rows = [0.02, 0.05, 0.2, 0.5].flatMap((gain) =>
       [0, 1, 3].map((delay) => {
         const figures = runOf(fleet, named(POLICIES, "controller"), {

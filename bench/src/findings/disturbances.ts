@@ -91,7 +91,7 @@ export async function outageFinding(): Promise<void> {
 }
 
 /** The caches of the synthetic conversations have settled by then. */
-const SETTLED_MS = 250_000;
+const SETTLED_MS = 400_000;
 
 /** The plan believes other profiles than the engines have: by SKU, one too good by 30 %, one too bad. */
 export async function errorFinding(): Promise<void> {

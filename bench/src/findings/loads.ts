@@ -6,9 +6,10 @@ import { printTable } from "./show.ts";
 const LOADS = [0.5, 0.6, 0.7, 0.8, 0.85, 0.92];
 
 /** All policies, each tuned on another seed at each load: mean and p99 of E2E in the simulation, ÷ Guidevane's. */
-export async function loadsFinding(): Promise<void> {
+export async function loadsFinding(only: readonly number[] = []): Promise<void> {
+  const loads = only.length > 0 ? only : LOADS;
   const fleet = await labFleetFile();
-  const runs = LOADS.map((load) => {
+  const runs = loads.map((load) => {
     const workload = (seed: number) => syntheticWorkload({ fleet, seed, seconds: 300, load });
     const practice = workload(1001);
     const examination = workload(1);
@@ -27,13 +28,13 @@ export async function loadsFinding(): Promise<void> {
         return at === 0 ? `${of(ours).toFixed(0)} ms` : (of(theirs) / of(ours)).toFixed(2);
       }),
     ]);
-    printTable(title, ["policy", ...LOADS.map((load) => load.toFixed(2))], rows);
+    printTable(title, ["policy", ...loads.map((load) => load.toFixed(2))], rows);
   };
   show("mean E2E, ÷ Guidevane's", (figures) => figures.e2e!.meanMs);
   show("p99 of E2E, ÷ Guidevane's", (figures) => figures.e2e!.p99Ms);
   show("p99 of TTFT, ÷ Guidevane's", (figures) => figures.ttft!.p99Ms);
   const hits = POLICIES.map((policy, at) => [policy.name, ...runs.map((list) => (100 * list[at]!.hitPart).toFixed(0))]);
-  printTable("prefix hits, %", ["policy", ...LOADS.map((load) => load.toFixed(2))], hits);
+  printTable("prefix hits, %", ["policy", ...loads.map((load) => load.toFixed(2))], hits);
   const values = POLICIES.map((policy, at) => [policy.name, ...runs.map((list) => JSON.stringify(list[at]!.values))]);
-  printTable("values tuned", ["policy", ...LOADS.map((load) => load.toFixed(2))], values);
+  printTable("values tuned", ["policy", ...loads.map((load) => load.toFixed(2))], values);
 }

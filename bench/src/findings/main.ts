@@ -2,9 +2,10 @@ import { cycleFinding } from "./cycle.ts";
 import { ageFinding, churnFinding, errorFinding, outageFinding } from "./disturbances.ts";
 import { loadsFinding } from "./loads.ts";
 import { objectiveFinding } from "./objective.ts";
+import { speedFinding } from "./speed.ts";
 
-/** The tables of docs/findings.md, one by its name or all. */
-const FINDINGS: Readonly<Record<string, () => Promise<void>>> = {
+/** The tables of docs/findings.md, one by its name or all; `loads` and `cycle` take loads after it, as in `loads 0.8`. */
+const FINDINGS: Readonly<Record<string, (loads: readonly number[]) => Promise<void>>> = {
   objective: objectiveFinding,
   loads: loadsFinding,
   cycle: cycleFinding,
@@ -12,9 +13,12 @@ const FINDINGS: Readonly<Record<string, () => Promise<void>>> = {
   age: ageFinding,
   outage: outageFinding,
   error: errorFinding,
+  speed: speedFinding,
 };
 
-const names = process.argv.slice(2);
+const words = process.argv.slice(2);
+const loads = words.map(Number).filter((load) => !Number.isNaN(load));
+const names = words.filter((word) => Number.isNaN(Number(word)));
 for (const name of names.length > 0 ? names : Object.keys(FINDINGS)) {
   const finding = FINDINGS[name];
   if (finding === undefined) {
@@ -22,5 +26,5 @@ for (const name of names.length > 0 ? names : Object.keys(FINDINGS)) {
     process.exitCode = 2;
     break;
   }
-  await finding();
+  await finding(loads);
 }

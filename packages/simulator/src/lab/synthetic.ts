@@ -135,5 +135,5 @@ const SHAPE_MAX = 4;
 const TURNS_MAX = 40;
 /** Turns take longer under load than at an idle engine. */
 const ANSWER_ALLOWANCE = 2;
-/** After so many times the mean length of a conversation as many end as begin, but for a few of a hundred. */
-const SETTLE_TURNS = 2.5;
+/** After so many times the mean length of a conversation as many end as begin, but for one of a hundred. */
+const SETTLE_TURNS = 5;
