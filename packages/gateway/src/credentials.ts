@@ -69,14 +69,17 @@ function credentialsOf(
   } catch (error) {
     why = error instanceof Error ? error.message : String(error);
   }
-  // Editors end files with a newline, which is no part of the key.
+  // Editors end files with a newline, which is no part of the key. A line end within it would begin another header.
   const trimmed = key?.trim() ?? "";
-  if (trimmed === "") {
+  if (trimmed !== "" && !PRINTABLE.test(trimmed)) why = "has characters that no header may have";
+  if (!PRINTABLE.test(trimmed)) {
     onMissing(id, `${auth.keyEnv === undefined ? `keyFile ${auth.keyFile}` : `keyEnv ${auth.keyEnv}`} ${why}`);
     return NO_CREDENTIALS;
   }
   return { ...NO_CREDENTIALS, headers: ["authorization", `Bearer ${trimmed}`] };
 }
+
+const PRINTABLE = /^[\x20-\x7e]+$/;
 
 /** Null where the fleet file says nothing of it. A file that can't be read is told of, and the engine will not be trusted. */
 function tlsOf(
