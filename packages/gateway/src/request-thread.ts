@@ -15,6 +15,7 @@ import { GuardAdmission } from "./guard-admission.ts";
 import type { AttemptNews } from "./guard-penalties.ts";
 import { SharedStreams } from "./guard-streams.ts";
 import { createMetrics, type GatewayMetrics } from "./metrics.ts";
+import { PlainEngineClient } from "./plain-engine-client.ts";
 import { ResponseMemory } from "./response-memory.ts";
 import { createRoute } from "./route.ts";
 import { Routing } from "./routing.ts";
@@ -100,7 +101,10 @@ export class RequestThread {
     const { connectMs } = settings.gateway.timers;
     this.#engines = new Engines({
       credentials: settings.credentials,
-      createClient: (origin, tls) => new UndiciEngineClient({ origin, connectMs, clock, tls }),
+      createClient: (origin, tls) =>
+        origin.startsWith("https:")
+          ? new UndiciEngineClient({ origin, connectMs, clock, tls })
+          : new PlainEngineClient({ origin, connectMs, clock }),
     });
     this.#routing = this.#load(options.first);
     const gateway = (): Fleet["gateway"] => this.#settings.gateway;

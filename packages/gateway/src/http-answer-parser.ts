@@ -1,0 +1,288 @@
+/**
+ * Parses the answers of one connection, HTTP/1.1 as RFC 9112 has it and nothing beside it: engines are a known, narrow set
+ * of servers, so anything odd is `malformed` and costs them the connection. No line without CRLF, no folded header, no space
+ * before a colon, one length or `chunked` and never both, no upgrade.
+ */
+export interface AnswerEvents {
+  /** Of the final head; informational ones are dropped. `headers`: names and values in turn, as sent. */
+  onHead(status: number, statusText: string, headers: readonly string[]): void;
+  /** A piece of the body, without framing. */
+  onData(chunk: Buffer): void;
+  /** @param reusable the connection may carry another request */
+  onEnd(reusable: boolean): void;
+  onMalformed(message: string): void;
+}
+
+/** Bytes of a head, and of trailers. Engines add little; a larger head is not an inference server's. */
+const HEAD_MAX_BYTES = 65_536;
+/** More informational answers than this before the real one are not an answer. */
+const INFORMATIONAL_MAX = 32;
+/** A chunk's size with its extensions. */
+const SIZE_LINE_MAX_BYTES = 1024;
+
+const STATE = {
+  head: 0,
+  /** `#left` bytes of a body whose length was said. */
+  length: 1,
+  sizeLine: 2,
+  /** `#left` bytes of a chunk. */
+  chunk: 3,
+  /** The line end after a chunk's bytes; `#left` of it to come. */
+  chunkEnd: 4,
+  trailers: 5,
+  untilClose: 6,
+  over: 7,
+} as const;
+
+export class HttpAnswerParser {
+  readonly #events: AnswerEvents;
+  #state: (typeof STATE)[keyof typeof STATE] = STATE.head;
+  /** Bytes of a line or a head that has not ended. */
+  #rest: Buffer = EMPTY;
+  #left = 0;
+  /** Bytes in hand after the line that is being read. */
+  #trailing = 0;
+  #reusable = true;
+  #informational = 0;
+  #began = false;
+
+  constructor(events: AnswerEvents) {
+    this.#events = events;
+  }
+
+  /** Any byte came. */
+  get began(): boolean {
+    return this.#began;
+  }
+
+  /** The answer is over, in good order or not. */
+  get over(): boolean {
+    return this.#state === STATE.over;
+  }
+
+  /** What came; the parser and its events keep it, so it is never written over. What follows the answer's end is not read. */
+  push(bytes: Buffer): void {
+    this.#began = true;
+    let at = 0;
+    while (at < bytes.length && this.#state !== STATE.over) {
+      switch (this.#state) {
+        case STATE.length:
+        case STATE.chunk:
+          at = this.#body(bytes, at);
+          break;
+        case STATE.chunkEnd:
+          at = this.#chunkEnd(bytes, at);
+          break;
+        case STATE.untilClose:
+          this.#events.onData(at === 0 ? bytes : bytes.subarray(at));
+          return;
+        case STATE.sizeLine:
+          at = this.#line(bytes, at, SIZE_LINE_MAX_BYTES, (line) => this.#sizeLine(line));
+          break;
+        case STATE.trailers:
+          at = this.#line(bytes, at, HEAD_MAX_BYTES, (line) => this.#trailer(line));
+          break;
+        default:
+          at = this.#head(bytes, at);
+      }
+    }
+  }
+
+  /** The connection's other side has ended it. @returns whether the answer is whole by that */
+  close(): boolean {
+    if (this.#state !== STATE.untilClose) return false;
+    this.#end(false);
+    return true;
+  }
+
+  #body(bytes: Buffer, from: number): number {
+    const to = Math.min(bytes.length, from + this.#left);
+    this.#left -= to - from;
+    const ends = this.#left === 0;
+    const chunk = from === 0 && to === bytes.length ? bytes : bytes.subarray(from, to);
+    if (this.#state === STATE.chunk) {
+      if (ends) {
+        this.#state = STATE.chunkEnd;
+        this.#left = 2;
+      }
+      this.#events.onData(chunk);
+    } else {
+      this.#events.onData(chunk);
+      if (ends) this.#end(to === bytes.length);
+    }
+    return to;
+  }
+
+  #chunkEnd(bytes: Buffer, from: number): number {
+    if (bytes[from] !== (this.#left === 2 ? CR : LF)) return this.#malformed("a chunk is longer than its size says");
+    this.#left -= 1;
+    if (this.#left === 0) this.#state = STATE.sizeLine;
+    return from + 1;
+  }
+
+  /** Gives `take` the next line without its end, once it is whole. */
+  #line(bytes: Buffer, from: number, maxBytes: number, take: (line: string) => void): number {
+    const feed = bytes.indexOf(LF, from);
+    const end = feed === -1 ? bytes.length : feed + 1;
+    if (this.#rest.length + end - from > maxBytes) return this.#malformed(`a line of more than ${maxBytes} bytes`);
+    const part = bytes.subarray(from, end);
+    const line = this.#rest.length === 0 ? part : Buffer.concat([this.#rest, part]);
+    if (feed === -1) {
+      this.#rest = line;
+      return end;
+    }
+    this.#rest = EMPTY;
+    if (line[line.length - 2] !== CR) return this.#malformed("a line that does not end in CR LF");
+    this.#trailing = bytes.length - end;
+    take(line.toString("latin1", 0, line.length - 2));
+    return end;
+  }
+
+  #sizeLine(line: string): void {
+    const size = SIZE_LINE.exec(line)?.[1];
+    if (size === undefined) {
+      this.#malformed(`chunk size ${shown(line)}`);
+      return;
+    }
+    this.#left = Number.parseInt(size, 16);
+    this.#state = this.#left === 0 ? STATE.trailers : STATE.chunk;
+  }
+
+  /** Trailers are read and dropped, as a gateway may (RFC 9110 §6.5.1). */
+  #trailer(line: string): void {
+    if (line === "") this.#end(this.#trailing === 0);
+    else if (!HEADER.test(line)) this.#malformed(`trailer ${shown(line)}`);
+  }
+
+  #head(bytes: Buffer, from: number): number {
+    const rest = this.#rest.length;
+    const all = rest === 0 ? bytes : Buffer.concat([this.#rest, from === 0 ? bytes : bytes.subarray(from)]);
+    const start = rest === 0 ? from : 0;
+    // The blank line may have begun in what came before.
+    const end = all.indexOf(HEAD_END, Math.max(start, rest - 3), "latin1");
+    if ((end === -1 ? all.length : end) - start > HEAD_MAX_BYTES)
+      return this.#malformed(`a head of more than ${HEAD_MAX_BYTES} bytes`);
+    if (end === -1) {
+      // Without it a server that says nothing of HTTP would be waited for.
+      if (!startsLikeHttp(all, start)) return this.#malformed("the answer does not begin with HTTP/1.");
+      this.#rest = start === 0 ? all : all.subarray(start);
+      return bytes.length;
+    }
+    this.#rest = EMPTY;
+    const next = end + HEAD_END.length - (rest === 0 ? 0 : rest - from);
+    this.#readHead(all.toString("latin1", start, end), next === bytes.length);
+    return next;
+  }
+
+  /** @param last no byte of this connection is in hand after the head */
+  #readHead(text: string, last: boolean): void {
+    const lines = text.split("\r\n");
+    const start = STATUS_LINE.exec(lines[0]!);
+    if (start === null) {
+      this.#malformed(`status line ${shown(lines[0]!)}`);
+      return;
+    }
+    const status = Number(start[2]);
+    const headers: string[] = [];
+    let length: string | null = null;
+    let chunked = false;
+    this.#reusable = start[1] === "1";
+    for (let i = 1; i < lines.length; i++) {
+      const parts = HEADER.exec(lines[i]!);
+      if (parts === null) {
+        this.#malformed(`header ${shown(lines[i]!)}`);
+        return;
+      }
+      const [, name, value] = parts as unknown as [string, string, string];
+      headers.push(name, value);
+      switch (name.length === 10 || name.length === 14 || name.length === 17 ? name.toLowerCase() : "") {
+        case "content-length":
+          if (length !== null || !LENGTH.test(value)) {
+            this.#malformed(length === null ? `content-length ${shown(value)}` : "two content-length headers");
+            return;
+          }
+          length = value;
+          break;
+        case "transfer-encoding":
+          if (chunked || value.toLowerCase() !== "chunked") {
+            this.#malformed(`transfer-encoding ${shown(value)}`);
+            return;
+          }
+          chunked = true;
+          break;
+        case "connection":
+          if (/\bclose\b/i.test(value)) this.#reusable = false;
+      }
+    }
+    if (chunked && (length !== null || start[1] === "0")) {
+      this.#malformed(`transfer-encoding ${length === null ? "in HTTP/1.0" : "and content-length"}`);
+      return;
+    }
+    if (status < 200) this.#informed(status);
+    else this.#begin(status, start[3] ?? "", headers, length, chunked, last);
+  }
+
+  #informed(status: number): void {
+    this.#informational += 1;
+    if (status === 101) this.#malformed("an upgrade that nobody asked for");
+    else if (this.#informational > INFORMATIONAL_MAX)
+      this.#malformed(`more than ${INFORMATIONAL_MAX} informational answers`);
+  }
+
+  #begin(
+    status: number,
+    statusText: string,
+    headers: readonly string[],
+    length: string | null,
+    chunked: boolean,
+    last: boolean,
+  ): void {
+    const bodiless = status === 204 || status === 304;
+    this.#left = length === null ? 0 : Number(length);
+    if (bodiless || length === "0" || (length !== null && this.#left === 0)) this.#state = STATE.over;
+    else if (chunked) this.#state = STATE.sizeLine;
+    else this.#state = length === null ? STATE.untilClose : STATE.length;
+    if (this.#state === STATE.untilClose) this.#reusable = false;
+    const over = this.#state === STATE.over;
+    this.#events.onHead(status, statusText, headers);
+    if (over) this.#end(last);
+  }
+
+  /** @param last nothing came after the answer: what did would be taken for the next one */
+  #end(last: boolean): void {
+    this.#state = STATE.over;
+    this.#events.onEnd(this.#reusable && last);
+  }
+
+  #malformed(message: string): number {
+    this.#state = STATE.over;
+    this.#rest = EMPTY;
+    this.#events.onMalformed(message);
+    return Number.POSITIVE_INFINITY;
+  }
+}
+
+const EMPTY: Buffer = Buffer.alloc(0);
+const CR = 0x0d;
+const LF = 0x0a;
+const HEAD_END = "\r\n\r\n";
+
+/** RFC 9112 §4: the reason may be empty, and its space with it. What must not leave again in a reason its reader takes out. */
+const STATUS_LINE = /^HTTP\/1\.([01]) ([1-9]\d\d)(?: ([^\0\r\n]*))?$/;
+/** RFC 9110 §5.1, §5.5: a token, a colon, and a value without control characters; blanks around it are not part of it. */
+const HEADER =
+  /^([!#$%&'*+\-.^_`|~0-9A-Za-z]+):[ \t]*((?:[\x21-\x7e\x80-\xff](?:[\t\x20-\x7e\x80-\xff]*[\x21-\x7e\x80-\xff])?)?)[ \t]*$/;
+const LENGTH = /^\d{1,15}$/;
+/** At most 2^44 bytes; extensions are passed over. */
+const SIZE_LINE = /^([0-9A-Fa-f]{1,11})(?:[ \t]*;[\t\x20-\x7e\x80-\xff]*)?$/;
+
+function startsLikeHttp(bytes: Buffer, from: number): boolean {
+  const length = Math.min(bytes.length - from, HTTP.length);
+  return bytes.toString("latin1", from, from + length) === HTTP.slice(0, length);
+}
+
+const HTTP = "HTTP/1.";
+
+function shown(text: string): string {
+  return JSON.stringify(text.slice(0, 60));
+}
