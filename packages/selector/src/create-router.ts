@@ -1,4 +1,11 @@
-import { chooseTwin, loadNative, type NativeLoad, type RouteFunction, type Want } from "@guidevane/native";
+import {
+  chooseTwin,
+  loadNative,
+  type NativeBinding,
+  type NativeLoad,
+  type RouteFunction,
+  type Want,
+} from "@guidevane/native";
 import { type HeadFacts, OUT, type Router, type RouteStatus } from "./router.ts";
 import type { SharedState } from "./shared-state.ts";
 import type { RoutingTable } from "./table.ts";
@@ -10,6 +17,17 @@ export interface RouterFactory {
   /** Why `auto` fell back to TypeScript; for one line in the log. */
   readonly degraded?: string;
   load(table: RoutingTable, state: SharedState): Router;
+  /**
+   * Reads the table for the whole process, on a thread that routes nothing: the others then load it in a moment.
+   */
+  share(table: RoutingTable, state: SharedState): SharedTable;
+}
+
+export interface SharedTable {
+  /** To be sent to the threads that route. */
+  readonly table: RoutingTable;
+  /** Keep it until they have loaded the table: with the last one who holds it what was read is gone. */
+  readonly hold: unknown;
 }
 
 /**
@@ -28,16 +46,35 @@ export function createRouterFactory(want: Want, native: () => NativeLoad = loadN
   if (binding === null) return { ...tsFactory, ...choice };
   return {
     kind: "native",
-    load(table, state) {
-      const { words, numbers, ring, names } = table.columns;
-      const { engines, version, inFlight, moves, cells } = state;
-      const route = binding.loadRouter(words, numbers, ring, names, engines, version, inFlight, moves, cells);
-      return new NativeRouter(route, new TsRouter(table, state));
+    load: (table, state) => new NativeRouter(attach(binding, table, state), new TsRouter(table, state)),
+    share(table, state) {
+      const hold = read(binding, table, state);
+      return { table: { ...table, nativeId: hold.tableId }, hold };
     },
   };
 }
 
-const tsFactory: RouterFactory = { kind: "ts", load: (table, state) => new TsRouter(table, state) };
+function read(binding: NativeBinding, { columns }: RoutingTable, state: SharedState): RouteFunction {
+  const { words, numbers, ring, names } = columns;
+  const { engines, version, inFlight, moves, cells } = state;
+  return binding.loadRouter(words, numbers, ring, names, engines, version, inFlight, moves, cells);
+}
+
+/** By what was read for the process, if it is still held; else read here. */
+function attach(binding: NativeBinding, table: RoutingTable, state: SharedState): RouteFunction {
+  const { engines, version, inFlight, moves, cells } = state;
+  const shared =
+    table.nativeId === undefined
+      ? null
+      : binding.attachRouter(table.nativeId, engines, version, inFlight, moves, cells);
+  return shared ?? read(binding, table, state);
+}
+
+const tsFactory: RouterFactory = {
+  kind: "ts",
+  load: (table, state) => new TsRouter(table, state),
+  share: (table) => ({ table, hold: null }),
+};
 
 class NativeRouter implements Router {
   readonly kind = "native";

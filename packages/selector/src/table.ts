@@ -21,6 +21,8 @@ export interface RoutingTable {
   /** Per class: the cell's in-flight row; -1 for a class without a cell. */
   readonly inFlightRows: readonly number[];
   readonly columns: Columns;
+  /** The process's number of it in native code, where `RouterFactory.share` has loaded it there. */
+  readonly nativeId?: number;
 }
 
 /** A table whose slots are held for it. */
