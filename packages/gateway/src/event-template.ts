@@ -1,3 +1,5 @@
+import { QUOTE, SPACE } from "./json-marks.ts";
+
 /**
  * The events of most streams differ in one text and nothing else. This holds an event as it was framed, without that text:
  * another one with the same bytes around a text of its own says the same, and need be neither framed nor walked.
@@ -54,6 +56,4 @@ const TEMPLATE_MAX = 2048;
 /** Ids and counters grow by a digit now and then. */
 const ROOM = 16;
 const MISSES_MAX = 8;
-const SPACE = 0x20;
-const QUOTE = 0x22;
 const BACKSLASH = 0x5c;

@@ -1,3 +1,5 @@
+import { QUOTE } from "./json-marks.ts";
+
 /**
  * A text of a JSON document between its quotes, read as bytes that are cut anywhere. One that is whole in one piece is looked
  * at in its place; of one that is cut the beginning is kept.
@@ -110,5 +112,4 @@ const NOTHING: Buffer = Buffer.alloc(0);
 /** Longest text that is kept: ids, names and reasons are shorter. */
 const KEPT_MAX = 128;
 const NEAR_BYTES = 48;
-const QUOTE = 0x22;
 const BACKSLASH = 0x5c;

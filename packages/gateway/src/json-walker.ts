@@ -1,3 +1,18 @@
+import {
+  CLOSE_LIST,
+  CLOSE_OBJECT,
+  COLON,
+  COMMA,
+  isDigit,
+  MEANS,
+  MINUS,
+  OPEN_LIST,
+  OPEN_OBJECT,
+  QUOTE,
+  SKIP_MEANING,
+  SPACE,
+  ZERO,
+} from "./json-marks.ts";
 import type { PathNode } from "./json-paths.ts";
 import { JsonText } from "./json-text.ts";
 
@@ -85,6 +100,9 @@ export class JsonWalker {
         case MODE.number:
           at = this.#digit(bytes, at, end);
           break;
+        case MODE.literal:
+          at = this.#letter(bytes, at, end);
+          break;
         case MODE.bad:
           return;
         default:
@@ -95,7 +113,8 @@ export class JsonWalker {
   }
 
   #structure(byte: number): void {
-    if (byte === 0x20 || byte === 0x0a || byte === 0x0d || byte === 0x09) return;
+    // All that JSON has below and at the space is space.
+    if (byte <= SPACE) return;
     switch (this.#mode) {
       case MODE.value:
         this.#value(byte);
@@ -113,12 +132,6 @@ export class JsonWalker {
         return;
       case MODE.colon:
         this.#mode = byte === COLON ? MODE.value : MODE.bad;
-        return;
-      case MODE.literal:
-        if (byte >= 0x61 && byte <= 0x7a) return;
-        this.#tell(this.#literal, 0);
-        this.#afterValue();
-        this.#structure(byte);
         return;
       case MODE.after: {
         const isList = this.#lists[this.#depth]!;
@@ -228,6 +241,18 @@ export class JsonWalker {
     return end;
   }
 
+  /** To the end of `null`, `true` or `false`. */
+  #letter(bytes: Buffer, start: number, end: number): number {
+    for (let at = start; at < end; at++) {
+      const byte = bytes[at]!;
+      if (byte >= 0x61 && byte <= 0x7a) continue;
+      this.#tell(this.#literal, 0);
+      this.#afterValue();
+      return at;
+    }
+    return end;
+  }
+
   /** Passes over a list or object that nobody looks into. */
   #skip(bytes: Buffer, start: number, end: number): number {
     let depth = this.#skipDepth;
@@ -292,26 +317,3 @@ const MODE = {
 } as const;
 
 const DIGITS = { whole: 0, fraction: 1, exponent: 2 } as const;
-
-const QUOTE = 0x22;
-const COMMA = 0x2c;
-const MINUS = 0x2d;
-const ZERO = 0x30;
-const COLON = 0x3a;
-const OPEN_LIST = 0x5b;
-const CLOSE_LIST = 0x5d;
-const OPEN_OBJECT = 0x7b;
-const CLOSE_OBJECT = 0x7d;
-
-const MEANS = { nothing: 0, something: 1, quote: 2, open: 3, close: 4 } as const;
-
-/** What a byte means in a list or object that is passed over: spaces and commas nothing, everything else that it is not empty. */
-const SKIP_MEANING: Uint8Array = new Uint8Array(256).fill(MEANS.something);
-for (const byte of [0x20, 0x09, 0x0a, 0x0d, COMMA]) SKIP_MEANING[byte] = MEANS.nothing;
-SKIP_MEANING[QUOTE] = MEANS.quote;
-for (const byte of [OPEN_LIST, OPEN_OBJECT]) SKIP_MEANING[byte] = MEANS.open;
-for (const byte of [CLOSE_LIST, CLOSE_OBJECT]) SKIP_MEANING[byte] = MEANS.close;
-
-function isDigit(byte: number): boolean {
-  return byte >= ZERO && byte <= 0x39;
-}
