@@ -29,6 +29,9 @@ it("weighs engines by capacity over round trip and unloaded TTFT, those active o
   expect([snapshot.version, cell.ring, cell.demandRps, cell.work]).toEqual([0, "", 3, 2]);
   // 60 ms, and 256 tokens of 12 ms; the far one a round trip more.
   expect(cell.expectedMs).toEqual([60 + 256 * 12, 40 + 60 + 256 * 12]);
+  // Its time at 0.95, as a plan would say: on the last piece of both curves, from 0.9 to 0.97.
+  const busyMs = 320 + (380 * 5) / 7 + 256 * (22 + (4 * 5) / 7);
+  expect(cell.streamLimit).toBeCloseTo((1.25 * (10 * busyMs + 5 * (40 + busyMs))) / 1000, 9);
   expect(snapshot.engines.resting?.adminState).toBe("draining");
 });
 

@@ -9,6 +9,7 @@ import {
   GuidevaneError,
   idleMs,
   ineligibleFor,
+  type Knots,
   latencyDefinition,
   profileOf,
   rttMsOf,
@@ -80,7 +81,9 @@ function bootstrapCell(
     const serviceMs = idleMs(profile, spec);
     // An engine on this host with a profile that starts at 0 would else weigh infinitely.
     const pull = capacityWps / Math.max(rttMs + valueAt(profile.ttftMs, 0), LEAST_MS);
-    const streams = (capacityWps / spec.work) * ((rttMs + serviceMs) / 1000);
+    const slowerMs = (curve: Knots): number => valueAt(curve, BUSY) - valueAt(curve, 0);
+    const busyMs = rttMs + serviceMs + slowerMs(profile.ttftMs) + spec.outputTokens * slowerMs(profile.tbotMs);
+    const streams = (capacityWps / spec.work) * (busyMs / 1000);
     return { rttMs, serviceMs, pull, streams };
   });
   const allPull = idle.reduce((total, { pull }) => total + pull, 0);
@@ -102,3 +105,5 @@ function bootstrapCell(
 }
 
 const LEAST_MS = 1;
+/** Utilisation at which a plan counts the streams that an engine holds. */
+const BUSY = 0.95;
