@@ -1,3 +1,4 @@
+import { bodies } from "./bodies.ts";
 import type { BenchGroup } from "./case.ts";
 import { crossing } from "./crossing.ts";
 import type { LoadGroup } from "./load/group.ts";
@@ -9,6 +10,6 @@ import { solve } from "./solve.ts";
 import { solver } from "./solver.ts";
 import { stream } from "./stream.ts";
 
-export const groups: readonly BenchGroup[] = [crossing, pick, observe, route, solve, solver];
+export const groups: readonly BenchGroup[] = [bodies, crossing, pick, observe, route, solve, solver];
 /** These load whole processes, and take minutes. */
 export const loadGroups: readonly LoadGroup[] = [request, stream];

@@ -107,6 +107,26 @@ export function chatBodies(count: number, bytes: number): Uint8Array[] {
   });
 }
 
+/** Chat bodies of about `bytes` of prose: a first message of half of it, then turns of some hundred bytes with code. */
+export function proseBodies(count: number, bytes: number): Buffer[] {
+  const random = seededRandom(bytes + 1);
+  const letter = () => String.fromCharCode(97 + Math.floor(random() * 26));
+  const word = () => Array.from({ length: 2 + Math.floor(random() * 8) }, letter).join("");
+  const prose = (length: number) => {
+    let text = word();
+    while (text.length < length) text += ` ${word()}`;
+    return text.slice(0, length);
+  };
+  return range(count).map(() => {
+    const messages = [{ role: "user", content: prose(bytes >> 1) }];
+    for (let left = bytes >> 1; left > 0; left -= 400) {
+      const role = messages.length % 2 === 0 ? "user" : "assistant";
+      messages.push({ role, content: `${prose(Math.min(left, 330))}\n\`${word()}("${word()}")\`` });
+    }
+    return Buffer.from(JSON.stringify({ model: "m", messages, temperature: 0.7, max_tokens: 256, stream: true }));
+  });
+}
+
 /** What a gateway of that fleet routes by once a control plane has published: equal weights, a ring of 4,096 slots. */
 export async function ringSnapshot(engines: number): Promise<ClusterSnapshot> {
   const urls = range(engines).map((at) => `http://10.0.${at >> 8}.${at & 255}:8000`);
