@@ -163,8 +163,11 @@ export class HttpAnswerParser {
     if ((end === -1 ? all.length : end) - start > HEAD_MAX_BYTES)
       return this.#malformed(`a head of more than ${HEAD_MAX_BYTES} bytes`);
     if (end === -1) {
-      // Without it a server that says nothing of HTTP would be waited for.
+      // Else an engine that will never end its head would be waited for.
       if (!startsLikeHttp(all, start)) return this.#malformed("the answer does not begin with HTTP/1.");
+      if (hasBareFeed(all, start)) return this.#malformed("a line that does not end in CR LF");
+      if (BARE_LINE_END.test(all.toString("latin1", start)))
+        return this.#malformed("a line that does not end in CR LF");
       this.#rest = start === 0 ? all : all.subarray(start);
       return bytes.length;
     }
@@ -272,9 +275,18 @@ const STATUS_LINE = /^HTTP\/1\.([01]) ([1-9]\d\d)(?: ([^\0\r\n]*))?$/;
 /** RFC 9110 §5.1, §5.5: a token, a colon, and a value without control characters; blanks around it are not part of it. */
 const HEADER =
   /^([!#$%&'*+\-.^_`|~0-9A-Za-z]+):[ \t]*((?:[\x21-\x7e\x80-\xff](?:[\t\x20-\x7e\x80-\xff]*[\x21-\x7e\x80-\xff])?)?)[ \t]*$/;
+/** In a head that goes on. */
+const BARE_LINE_END = /(?:^|[^\r])\n|\r[^\n]/;
 const LENGTH = /^\d{1,15}$/;
 /** At most 2^44 bytes; extensions are passed over. */
 const SIZE_LINE = /^([0-9A-Fa-f]{1,11})(?:[ \t]*;[\t\x20-\x7e\x80-\xff]*)?$/;
+
+/** A head of such lines would have no end. */
+function hasBareFeed(bytes: Buffer, from: number): boolean {
+  for (let at = bytes.indexOf(LF, from); at !== -1; at = bytes.indexOf(LF, at + 1))
+    if (at === from || bytes[at - 1] !== CR) return true;
+  return false;
+}
 
 function startsLikeHttp(bytes: Buffer, from: number): boolean {
   const length = Math.min(bytes.length - from, HTTP.length);
