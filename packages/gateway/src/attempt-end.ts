@@ -31,12 +31,15 @@ export function statusOfErrorEvent(status: number): number {
   return status === 503 || (status >= 400 && status < 500 && status !== 408) ? status : 502;
 }
 
-/** How an answer that has ended went, by its status and by what it said of itself. */
+/** How an answer that has ended went, by its status and by what it said of itself; null = there was none. */
 export function outcomeOfAnswer(
-  { status }: EngineHead,
-  { kind, error, whole }: Pick<AnswerObserver, "kind" | "error" | "whole">,
+  head: EngineHead | null,
+  observer: Pick<AnswerObserver, "kind" | "error" | "whole"> | null,
   servesModel: boolean,
 ): Outcome {
+  if (head === null || observer === null) return "fault";
+  const { status } = head;
+  const { kind, error, whole } = observer;
   if (status !== 200 || kind !== "events") return outcomeOfStatus(status, servesModel);
   if (error !== null) return outcomeOfStatus(statusOfErrorEvent(error.status), servesModel);
   return whole ? "success" : "fault";

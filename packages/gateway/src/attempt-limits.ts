@@ -1,5 +1,8 @@
-/** More of an answer than this is passed on rather than kept back. */
-export const KEPT_MAX_BYTES = 65_536;
+/** A stream that says so much without an event is passed on: its first event is a large one, and no error. */
+export const HELD_MAX_BYTES = 65_536;
+
+/** A refusal larger than this is passed on rather than kept back for another attempt; error pages of proxies fit in. */
+export const KEPT_MAX_BYTES = 1_048_576;
 
 /** An answer that says "not now" but does not end within this is given up for the next attempt. */
 export const KEPT_MAX_MS = 1000;

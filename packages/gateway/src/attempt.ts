@@ -13,7 +13,7 @@ import {
   statusOfErrorEvent,
 } from "./attempt-end.ts";
 import { AttemptFigures } from "./attempt-figures.ts";
-import { AFTER_TERMINATOR_MS, DEAD_SILENCE_MS, KEPT_MAX_BYTES, KEPT_MAX_MS } from "./attempt-limits.ts";
+import { AFTER_TERMINATOR_MS, DEAD_SILENCE_MS, HELD_MAX_BYTES, KEPT_MAX_BYTES, KEPT_MAX_MS } from "./attempt-limits.ts";
 import type { AttemptOptions, AttemptReport, AttemptResult } from "./attempt-result.ts";
 import { ClientAnswer, type EngineHead } from "./client-answer.ts";
 import type { EngineCall, EngineEvents, EngineFailure } from "./engine-client.ts";
@@ -178,7 +178,7 @@ class Attempt implements EngineEvents, RunningAttempt {
   #judgeFirstEvent(): void {
     const { events, failedAt, error } = this.#observer!;
     if (error !== null && failedAt === 1) this.#judge(statusOfErrorEvent(error.status));
-    else if (events > 0 || this.#figures.bytes > KEPT_MAX_BYTES) this.#commit();
+    else if (events > 0 || this.#figures.bytes > HELD_MAX_BYTES) this.#commit();
   }
 
   /** By its status, or by that of the error in its place: is this the client's answer? */
@@ -228,7 +228,7 @@ class Attempt implements EngineEvents, RunningAttempt {
   /** The client's answer ends in good order. */
   #end(): void {
     this.#answer.end();
-    const outcome = outcomeOfAnswer(this.#head!, this.#observer!, this.#options.servesModel);
+    const outcome = outcomeOfAnswer(this.#head, this.#observer, this.#options.servesModel);
     this.#settle({ kind: "over", report: this.#report(outcome) });
   }
 
@@ -280,8 +280,7 @@ class Attempt implements EngineEvents, RunningAttempt {
 
   #retry(head: EngineHead | null): AttemptResult {
     const kept = head === null ? null : { ...head, body: Buffer.concat(this.#kept) };
-    const { servesModel } = this.#options;
-    const outcome = this.#head === null ? "fault" : outcomeOfAnswer(this.#head, this.#observer!, servesModel);
+    const outcome = outcomeOfAnswer(this.#head, this.#observer, this.#options.servesModel);
     return { kind: "retry", next: this.#next, kept, report: this.#report(outcome) };
   }
 

@@ -1,9 +1,10 @@
 import { IncomingMessage, ServerResponse } from "node:http";
 import { Socket } from "node:net";
-import { systemClock } from "@guidevane/core";
+import { ManualClock, systemClock } from "@guidevane/core";
 import { afterEach, describe, expect, it } from "vitest";
 import { attempt } from "./attempt.ts";
 import type { EngineCall, EngineClient, EngineEvents, EngineFailure } from "./engine-client.ts";
+import { PlainEngineClient } from "./plain-engine-client.ts";
 import { chunked, LAST_CHUNK } from "./testing/scripted-engine.ts";
 import { CHAT, createSetup, metric, PLAIN_BODY } from "./testing/setup.ts";
 import { UndiciEngineClient } from "./undici-client.ts";
@@ -20,7 +21,16 @@ function failingSocket(code: string): Socket {
   return socket;
 }
 
-describe("a connection that the gateway can't open", () => {
+type ClientOptions = ConstructorParameters<typeof PlainEngineClient>[0];
+
+describe.each([
+  ["plain", (options: ClientOptions): EngineClient => new PlainEngineClient(options)],
+  [
+    "undici's",
+    (options: ClientOptions): EngineClient =>
+      new UndiciEngineClient({ ...options, connect: () => options.connect!({ port: 9 }), tls: null }),
+  ],
+] as const)("a connection that the gateway can't open (%s client)", (_name, create) => {
   it.each([
     ["EMFILE", "no-descriptors"],
     ["ENFILE", "no-descriptors"],
@@ -30,10 +40,13 @@ describe("a connection that the gateway can't open", () => {
     ["ENOTFOUND", "unreachable"],
     ["DEPTH_ZERO_SELF_SIGNED_CERT", "tls"],
   ])("for %s is told as %s", async (code, kind) => {
-    const client = new UndiciEngineClient({
-      ...{ origin: "http://127.0.0.1:9", connectMs: 1000, clock: systemClock, tls: null },
+    const options = {
+      origin: "http://127.0.0.1:9",
+      connectMs: 1000,
+      clock: systemClock,
       connect: () => failingSocket(code),
-    });
+    };
+    const client = create(options);
     const failure = await new Promise<EngineFailure>((resolve) => {
       const events: Partial<EngineEvents> = { onFail: resolve };
       client.send(REQUEST, events as EngineEvents);
@@ -42,7 +55,23 @@ describe("a connection that the gateway can't open", () => {
     client.close();
   });
 
-  it("for want of descriptors is nobody's fault but the gateway's: no retry, 503, an attempt that was rejected", async () => {
+  it("after connectMs is told as unreachable", async () => {
+    const clock = new ManualClock();
+    const socket = new Socket();
+    const client = create({ origin: "http://127.0.0.1:9", connectMs: 1000, clock, connect: () => socket });
+    const failure = new Promise<EngineFailure>((resolve) => {
+      client.send(REQUEST, { onFail: resolve } as Partial<EngineEvents> as EngineEvents);
+    });
+    await new Promise((resolve) => setImmediate(resolve));
+    clock.advance(1000);
+    expect((await failure).kind).toBe("unreachable");
+    expect(socket.destroyed).toBe(true);
+    client.close();
+  });
+});
+
+describe("an attempt", () => {
+  it("that fails for want of descriptors is nobody's fault but the gateway's: no retry, 503, an attempt that was rejected", async () => {
     const client: EngineClient = {
       send(_request, events) {
         events.onFail({ kind: "no-descriptors", message: "connect EMFILE" });

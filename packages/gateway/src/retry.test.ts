@@ -1,4 +1,5 @@
 import { afterEach, describe, expect, it } from "vitest";
+import { beforePair } from "./testing/pair.ts";
 import { headerIn } from "./testing/raw-client.ts";
 import {
   chunked,
@@ -90,6 +91,30 @@ describe("a failed attempt", () => {
     expect(headerIn(got, "retry-after")).toBe("7");
     expect(engines.flatMap((engine) => engine.requests).length).toBe(2);
     expect(await metric(gateway, 'guidevane_requests_total{class="m",outcome="saturated"}')).toBe(1);
+  });
+
+  it("with a large refusal is followed by another, and leaves no connection open that can't be used again", async () => {
+    const a = await setup.engine(({ socket }) =>
+      socket.write(jsonAnswer(`"${"x".repeat(200_000)}"`, 503, "retry-after: 0\r\n")),
+    );
+    const b = await setup.engine(good);
+    const gateway = await beforePair(setup, [a, b], "gateway: { retry: { maxRatio: 1, startTokens: 30 } }");
+    const client = await setup.client(gateway);
+    for (let i = 0; i < 20; i++) {
+      client.post(CHAT, PLAIN_BODY);
+      const got = await client.answer();
+      expect([got.status, headerIn(got, "x-guidevane-engine")]).toEqual([200, "b"]);
+    }
+    expect([a.requests.length, a.connections]).toEqual([20, 1]);
+  });
+
+  it("that was larger than anything is kept for is the client's", async () => {
+    const body = `"${"x".repeat(1_200_000)}"`;
+    const { a, b, client } = await firstBad(({ socket }) => socket.write(jsonAnswer(body, 503)));
+    client.post(CHAT, PLAIN_BODY);
+    const got = await client.answer();
+    expect([got.status, got.body.toString() === body]).toEqual([503, true]);
+    expect(a.requests.length + b.requests.length).toBe(1);
   });
 
   it("is not repeated once a stream has begun: the answer is cut", async () => {
