@@ -165,7 +165,6 @@ export class HttpAnswerParser {
     if (end === -1) {
       // Else an engine that will never end its head would be waited for.
       if (!startsLikeHttp(all, start)) return this.#malformed("the answer does not begin with HTTP/1.");
-      if (hasBareFeed(all, start)) return this.#malformed("a line that does not end in CR LF");
       if (BARE_LINE_END.test(all.toString("latin1", start)))
         return this.#malformed("a line that does not end in CR LF");
       this.#rest = start === 0 ? all : all.subarray(start);
@@ -280,13 +279,6 @@ const BARE_LINE_END = /(?:^|[^\r])\n|\r[^\n]/;
 const LENGTH = /^\d{1,15}$/;
 /** At most 2^44 bytes; extensions are passed over. */
 const SIZE_LINE = /^([0-9A-Fa-f]{1,11})(?:[ \t]*;[\t\x20-\x7e\x80-\xff]*)?$/;
-
-/** A head of such lines would have no end. */
-function hasBareFeed(bytes: Buffer, from: number): boolean {
-  for (let at = bytes.indexOf(LF, from); at !== -1; at = bytes.indexOf(LF, at + 1))
-    if (at === from || bytes[at - 1] !== CR) return true;
-  return false;
-}
 
 function startsLikeHttp(bytes: Buffer, from: number): boolean {
   const length = Math.min(bytes.length - from, HTTP.length);
