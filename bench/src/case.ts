@@ -37,7 +37,7 @@ export interface OpenGroup {
   /** What the cases are held to on the machine class that the project's goals were set on. */
   readonly goals?: ReadonlyMap<string, Goal>;
   /** Takes figures that are no times, in the unit that ends the name. */
-  figures?(): Readonly<Record<string, number>>;
+  figures?(): Readonly<Record<string, number>> | Promise<Readonly<Record<string, number>>>;
   close(): Promise<void>;
 }
 

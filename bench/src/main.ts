@@ -45,7 +45,7 @@ async function benchAll(chosen: readonly BenchGroup[], loads: readonly LoadGroup
         ratios[name] = cases[over]!.medianNs / cases[under]!.medianNs;
         console.log(`${name}: ${ratios[name].toPrecision(3)}`);
       }
-      for (const [name, value] of Object.entries(open.figures?.() ?? {})) {
+      for (const [name, value] of Object.entries((await open.figures?.()) ?? {})) {
         figures[name] = value;
         console.log(`${name}: ${value.toPrecision(4)}`);
       }

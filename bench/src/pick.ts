@@ -16,6 +16,8 @@ import {
 } from "@guidevane/selector";
 import type { BenchCase, BenchGroup } from "./case.ts";
 import { chatBodies, ringSnapshot, sessionKeys } from "./inputs.ts";
+import { pickTailNs } from "./pick-tail.ts";
+import { swapPauseMs } from "./swap.ts";
 
 const ENGINES = [8, 64, 512];
 const KEYS = 64;
@@ -48,7 +50,15 @@ export const pick: BenchGroup = {
       }
     }
     const missing = load.binding === null ? [`pick/native: ${load.reason}`] : [];
-    return { cases, truths: new Map(), missing, async close() {} };
+    const figures = async () => {
+      const found: Record<string, number> = {};
+      for (const kind of kinds) {
+        found[`pick/${kind}/512-engines/tenth-out/p99-ns`] = await pickTailNs(kind);
+        found[`swap/${kind}/1000-engines/200-classes/longest-pause-ms`] = await swapPauseMs(kind, 1000, 200);
+      }
+      return found;
+    };
+    return { cases, truths: new Map(), missing, figures, async close() {} };
   },
 };
 

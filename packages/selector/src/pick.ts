@@ -43,6 +43,8 @@ import {
  */
 export class Picker {
   readonly #words: Uint32Array;
+  /** The same memory: V8 keeps signed words in registers. */
+  readonly #signed: Int32Array;
   readonly #numbers: Float64Array;
   readonly #ring: Uint16Array;
   readonly #engines: Uint32Array;
@@ -67,6 +69,7 @@ export class Picker {
   constructor(columns: Columns, state: SharedState) {
     const { words, numbers, ring } = columns;
     this.#words = words;
+    this.#signed = new Int32Array(words.buffer, words.byteOffset, words.length);
     this.#numbers = numbers;
     this.#ring = ring;
     this.#engines = state.engines;
@@ -156,7 +159,7 @@ export class Picker {
     this.#head = head;
     this.#uses = out[OUT.needs]!;
     this.#contextTokens = out[OUT.contextTokens]!;
-    this.#hash2 = out[OUT.keyHash2]!;
+    this.#hash2 = out[OUT.keyHash2]! | 0;
     this.#candidateAt = words[cell + CELL.candidateAt]!;
     this.#numberAt = words[cell + CELL.numberAt]!;
     this.#ringEngines = words[cell + CELL.engines]!;
@@ -200,19 +203,23 @@ export class Picker {
   #walk(from: number, to: number, home: number, out: Uint32Array): number {
     const found = this.#found.fill(NONE);
     const scores = this.#scores.fill(Number.POSITIVE_INFINITY);
+    const signed = this.#signed;
+    const numbers = this.#numbers;
+    const hash2 = this.#hash2;
+    let best = Number.POSITIVE_INFINITY;
     for (let candidate = from; candidate < to; candidate++) {
-      const weight = this.#weightOf(candidate);
-      if (candidate === home || !(weight > 0)) continue;
-      const draw = this.#drawOf(candidate);
-      if (surelyScoresAbove(draw, weight, scores[VERDICT.take]!)) continue;
+      const weight = numbers[this.#numberAt + candidate * CANDIDATE_NUMBERS + NUMBER.weight]!;
+      const draw = rendezvousDraw(hash2, signed[this.#candidateAt + candidate * CANDIDATE_WORDS + CANDIDATE.idHash]!);
+      if (surelyScoresAbove(draw, weight, best) || candidate === home || !(weight > 0)) continue;
       let verdict = this.#verdict(candidate);
       if (verdict >= VERDICT.out) continue;
       const score = rendezvousScore(draw, weight);
-      if (!(score < scores[VERDICT.take]!)) continue;
+      if (!(score < best)) continue;
       if (verdict === VERDICT.take && this.#bound.isOver(candidate)) verdict = VERDICT.over;
       if (score < scores[verdict]!) {
         scores[verdict] = score;
         found[verdict] = candidate;
+        best = scores[VERDICT.take]!;
       }
     }
     let second: number = VERDICT.take;
@@ -274,7 +281,7 @@ export class Picker {
   }
 
   #drawOf(candidate: number): number {
-    return rendezvousDraw(this.#hash2, this.#words[this.#row(candidate) + CANDIDATE.idHash]!);
+    return rendezvousDraw(this.#hash2, this.#signed[this.#row(candidate) + CANDIDATE.idHash]!);
   }
 
   #row(candidate: number): number {

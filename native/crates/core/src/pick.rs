@@ -199,6 +199,11 @@ impl Picker<'_> {
             for (draw, &id_hash) in draws.iter_mut().zip(&cell.id_hashes[block.clone()]) {
                 *draw = rendezvous_draw(hash2, id_hash);
             }
+            // Of most blocks none comes near the best, which is told of all of them at once.
+            let near = draws.iter().zip(&cell.weights[block.clone()]);
+            if !near.fold(false, |any, (&draw, &weight)| any | !surely_scores_above(draw, weight, best.0)) {
+                continue;
+            }
             for (index, draw) in block.zip(draws) {
                 let weight = cell.weights[index];
                 if surely_scores_above(draw, weight, best.0) || !is_positive(weight) || Some(index) == found.home {
