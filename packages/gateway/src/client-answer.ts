@@ -84,10 +84,13 @@ export class ClientAnswer {
     this.#leave();
   }
 
-  /** The end of what can't be ended in good order: the client sees that something is missing. */
+  /** The end of what can't be ended in good order: the client has what came, and sees that something is missing. */
   cut(): void {
+    const { response } = this.#options;
+    this.#flush();
     this.#over = true;
-    this.#options.response.destroy();
+    // What was written in this turn goes out at its end.
+    setImmediate(() => response.destroy());
     this.#leave();
   }
 
