@@ -2,7 +2,7 @@ import type { FixtureBody } from "./body.fixture.ts";
 import { FACT, FACT_WORDS, PIECES_MAX, USE } from "./facts.ts";
 import { NEED, ROUTE_STATUS } from "./router.ts";
 import { scan } from "./scan.ts";
-import { canonicalBody } from "./unusual.ts";
+import { canonicalBody, UNUSUAL_MAX_BYTES } from "./unusual.ts";
 
 /** What a body says, read from values instead of bytes. */
 interface Meaning {
@@ -174,13 +174,14 @@ export function compareWithParse({ bytes, plain }: FixtureBody): Compared {
   if (plain && !scanned) return { kind: "unusual", wrong: "a plain body needed JSON.parse" };
   if (!isObject(value)) {
     if (scanned) return { kind: "refused", wrong: "the scan takes what JSON.parse refuses" };
-    const isRefused = canonicalBody(bytes) === ROUTE_STATUS.notJson;
+    const status = canonicalBody(bytes);
+    const isRefused = status === ROUTE_STATUS.notJson || (status === ROUTE_STATUS.tooUnusual && isBeyondSize(bytes));
     return isRefused ? { kind: "refused" } : { kind: "refused", wrong: "was not refused as no JSON object" };
   }
   const source = scanned ? bytes : canonicalBody(bytes);
   if (typeof source === "number") {
     // Beyond its size an unusual body is refused, whatever it says.
-    if (source === ROUTE_STATUS.tooUnusual && bytes.length > 1_048_576) return { kind: "refused" };
+    if (source === ROUTE_STATUS.tooUnusual && isBeyondSize(bytes)) return { kind: "refused" };
     return { kind: "unusual", wrong: "refused, and JSON.parse takes it" };
   }
   if (!scanned && !scan(source, facts, true)) {
@@ -190,6 +191,10 @@ export function compareWithParse({ bytes, plain }: FixtureBody): Compared {
   const [found, expected] = [meaningOfFacts(source, facts), meaningOf(value)].map((each) => JSON.stringify(each));
   const kind = scanned ? "plain" : "unusual";
   return found === expected ? { kind } : { kind, wrong: `${found} instead of ${expected}` };
+}
+
+function isBeyondSize({ length }: Uint8Array): boolean {
+  return length > UNUSUAL_MAX_BYTES;
 }
 
 /** The beginning of a body, for a test's message. */
