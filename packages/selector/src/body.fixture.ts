@@ -31,7 +31,7 @@ export function randomBody(random: Random): FixtureBody {
  */
 export function randomLongBody(random: Random): FixtureBody {
   const body = randomBody(random);
-  if (random() < 0.98) return body;
+  if (random() < 0.995) return body;
   const at = Buffer.from(body.bytes).indexOf("{");
   if (at < 0) return body;
   const unit = pick(random, ["plain text ", "\\n", "\\u00e9", "é世🌍", '\\"', "{[,:]}", "\\\\"]);
