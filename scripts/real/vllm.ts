@@ -41,7 +41,8 @@ async function main(python: string, venv: string, wanted: readonly string[]): Pr
       },
       {
         classes: { chat: { model: MODEL, work: 1 } },
-        gateway: { timers: { firstTokenMs: FIRST_TOKEN_MS } },
+        // So that a session is where it was seen to be: by load, a first request may go to another.
+        gateway: { timers: { firstTokenMs: FIRST_TOKEN_MS }, placement: "home" },
       },
     );
     const control = await whole.control();

@@ -1,4 +1,4 @@
-import { afterAll, beforeAll, describe, expect, it } from "vitest";
+import { afterAll, afterEach, beforeAll, describe, expect, it } from "vitest";
 import { eventually, type Gateway, Whole } from "../whole.ts";
 import { anthropic, countTokens } from "./anthropic-client.ts";
 import { ENDLESS_PROMPT, type Endpoint, MODEL, PROMPT, type Raised, type RealClient, type Wish } from "./client.ts";
@@ -37,6 +37,8 @@ describe.skipIf(skipped !== "")(`real engines and real clients${skipped}`, () =>
       Object.fromEntries(urls.map(([id, url]) => [id, { url, models: [MODEL], kind: "openai", health }])),
       {
         classes: { chat: { model: MODEL } },
+        // So that a session is where it was seen to be: by load, a first request may go to another.
+        gateway: { placement: "home" },
       },
     );
     const control = await whole.control();
@@ -44,6 +46,10 @@ describe.skipIf(skipped !== "")(`real engines and real clients${skipped}`, () =>
     await eventually(async () => (await engineOf({ session: "any" })).snapshot > 0);
   });
   afterAll(() => whole.stop());
+  // A test that fails must not leave the engines at work for the next one.
+  afterEach(() => {
+    for (const each of underWay.splice(0)) each.abort();
+  });
 
   /** Where a session's requests go, and by which snapshot. */
   async function engineOf({ session }: { session: string }): Promise<{ id: string; snapshot: number }> {
@@ -175,9 +181,12 @@ async function errorOf(client: RealClient, way: "say" | "stream", at: Endpoint, 
   throw new Error("no error was raised");
 }
 
+const underWay: AbortController[] = [];
+
 /** A stream under way: its first text, and how it ends. */
 function begun(client: RealClient, at: Endpoint, prompt: string) {
   const breaker = new AbortController();
+  underWay.push(breaker);
   let heard: () => void;
   const firstText = new Promise<void>((resolve) => {
     heard = resolve;
