@@ -101,6 +101,9 @@ export async function startGateway(options: GatewayOptions): Promise<Gateway> {
       `--admin ${options.admin}: an address that is not loopback needs GUIDEVANE_ADMIN_TOKEN`,
     );
 
+  // Before anything runs that would have to be stopped again.
+  if (stateDir !== null) await mkdir(stateDir, { recursive: true });
+
   const factory = createRouterFactory(
     options.selector ?? "auto",
     ...(options.native === undefined ? [] : [options.native]),
@@ -211,7 +214,6 @@ export async function startGateway(options: GatewayOptions): Promise<Gateway> {
     },
   });
 
-  if (stateDir !== null) await mkdir(stateDir, { recursive: true });
   const file = stateDir === null ? null : new SnapshotFile(stateDir, cluster);
   const intake = new SnapshotIntake(snapshots, file, metrics, log);
   await intake.startFromDisk();
