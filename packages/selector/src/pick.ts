@@ -8,8 +8,6 @@ import {
   NO_ENGINE,
   NO_SLOT,
   OUT,
-  REASONS,
-  type Reason,
   ROUTE_STATUS,
   type RouteStatus,
   TRIED_MAX,
@@ -27,6 +25,7 @@ import {
   NO_LIMIT,
   NUMBER,
 } from "./table-columns.ts";
+import { REASON, REASON_BY_VERDICT, VERDICT, VERDICTS } from "./verdict.ts";
 
 /**
  * Chooses among a cell's candidates. The engine that a request is known to belong to comes first: the one that holds the
@@ -292,36 +291,3 @@ export class Picker {
 const NONE = -1;
 const EMPTY = new Uint32Array(0);
 const NO_KEY = KEY_SOURCES.indexOf("none");
-
-/** What speaks against a candidate, the least first. */
-const VERDICT = { take: 0, over: 1, penalised: 2, cooling: 3, probe: 4, out: 5, never: 6 } as const;
-/** Those with which it may still be the taker. */
-const VERDICTS: number = VERDICT.out;
-
-const place = (reason: Reason): number => REASONS.indexOf(reason);
-
-/** Places in `REASONS`. */
-const REASON = {
-  home: place("home"),
-  second: place("second"),
-  followed: place("followed"),
-  bounded: place("bounded"),
-  penalised: place("penalised"),
-  ejected: place("ejected"),
-  cooled: place("cooled"),
-  reserve: place("reserve"),
-  retry: place("retry"),
-  failOpen: place("fail-open"),
-  bootstrap: place("bootstrap"),
-} as const;
-
-/** Why another than home took it, by home's verdict. Home unable to serve this body is no fault: the next one is `second`. */
-const REASON_BY_VERDICT: Uint8Array = Uint8Array.of(
-  REASON.home,
-  REASON.bounded,
-  REASON.penalised,
-  REASON.cooled,
-  REASON.ejected,
-  REASON.ejected,
-  REASON.second,
-);
