@@ -29,7 +29,8 @@ impl Pace {
     }
 }
 
-const SENT: &[u8] = b"\"sent_ns\":";
+/// The stamp is the text of an event, so that one event differs from the next where those of real engines do.
+const SENT: &[u8] = b"\"content\":\" at ";
 /// Digits of a stamp: the same bytes in each event, whatever the time.
 const DIGITS: usize = 20;
 
@@ -38,7 +39,7 @@ pub fn event() -> Vec<u8> {
     let stamp = "0".repeat(DIGITS);
     let text = format!(
         "data: {{\"id\":\"chatcmpl-1\",\"object\":\"chat.completion.chunk\",\"created\":1,\"model\":\"m\",\
-         \"choices\":[{{\"index\":0,\"delta\":{{\"content\":\" word\"}},\"finish_reason\":null}}],\"sent_ns\":\"{stamp}\"}}\n\n"
+         \"choices\":[{{\"index\":0,\"delta\":{{\"content\":\" at {stamp}\"}},\"finish_reason\":null}}]}}\n\n"
     );
     text.into_bytes()
 }
@@ -46,7 +47,7 @@ pub fn event() -> Vec<u8> {
 /// Writes the time into an event.
 pub fn stamp(event: &mut [u8], now_ns: u64) {
     if let Some(at) = find(event, SENT) {
-        let from = at + SENT.len() + 1;
+        let from = at + SENT.len();
         event[from..from + DIGITS].copy_from_slice(format!("{now_ns:020}").as_bytes());
     }
 }
@@ -55,7 +56,7 @@ pub fn stamp(event: &mut [u8], now_ns: u64) {
 pub fn stamps(bytes: &[u8], mut found: impl FnMut(u64)) -> usize {
     let mut done = 0;
     while let Some(at) = find(&bytes[done..], SENT) {
-        let from = done + at + SENT.len() + 1;
+        let from = done + at + SENT.len();
         let Some(digits) = bytes.get(from..from + DIGITS) else {
             return done + at;
         };
