@@ -70,7 +70,7 @@ describe("a fleet file under watch", () => {
     await until(() => taken.length > 0);
   });
 
-  it("is refused whole when something is wrong with it, naming path and value, and taken when it is mended", async () => {
+  it("B135: is refused whole when something is wrong with it, naming path and value, and taken when it is mended", async () => {
     const { path, taken, said, watch } = await start();
     await writeFile(path, fleetText(-5));
     await watch.reload("test");

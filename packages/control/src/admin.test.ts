@@ -127,7 +127,7 @@ describe("POST /v1/demand", () => {
 });
 
 describe("GET /v1/engines and /metrics", () => {
-  it("shows shares by cluster and class, signals with state and age, and health with its reason", async () => {
+  it("B175: shows shares by cluster and class, signals with state and age, and health with its reason", async () => {
     const url = await test.started();
     test.clock.advance(SECOND);
     const [first] = (await (await fetch(`${url}/v1/engines`)).json()) as EngineAnswer[];

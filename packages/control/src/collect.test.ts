@@ -105,7 +105,7 @@ describe("the collector", () => {
     expect(prober.times("e2/metrics").length).toBeGreaterThan(7);
   });
 
-  it("lets the last values grow stale when scrapes fail, and makes them missing when the page lacks them", async () => {
+  it("B129: lets the last values grow stale when scrapes fail, and makes them missing when the page lacks them", async () => {
     const { collector, prober, scrapes, pass } = await collect();
     await collector.start();
     prober.answers.set("e1/metrics", { kind: "timeout", message: "late" });

@@ -119,7 +119,7 @@ describe("a tick that fails", () => {
     },
   });
 
-  it("publishes nothing and fails nothing when the present weights will do, and gateways hear that it lives", async () => {
+  it("B153: publishes nothing and fails nothing when the present weights will do, and gateways hear that it lives", async () => {
     const url = await test.started();
     const bound = { objectiveMs: 400, lowerBoundMs: 399, gapMs: 1, gap: 0.0025 };
     const gate = { held: true, why: "", certificate: { ...bound, churnFree: bound } };

@@ -40,7 +40,7 @@ describe("demand before gateways report", () => {
 });
 
 describe("demand once gateways report", () => {
-  it("is theirs for their cluster alone, and zero is the floor", async () => {
+  it("B143: is theirs for their cluster alone, and zero is the floor", async () => {
     const fleet = await testFleet();
     expect(demandOf(fleet, reported(12), null, 0).get(EAST)?.source).toBe("reported");
     expect(demandOf(fleet, reported(12), null, 0).get(EAST)?.rps).toBeCloseTo(12, 9);

@@ -73,7 +73,7 @@ describe("a question to an engine", () => {
   });
 });
 
-it("goes under the engine's path prefix, at the probe's port where it has one", () => {
+it("B139: goes under the engine's path prefix, at the probe's port where it has one", () => {
   prober = createProber(10);
   const at = (url: string, port: number | null) =>
     probeUrl({ url }, { path: null, pathIsDefault: true, port }, "/health");

@@ -56,7 +56,7 @@ describe("the state of an engine", () => {
     expect(e1).toMatchObject({ health: "dead", readyReplicas: 0 });
   });
 
-  it("counts on the ready replicas that are reported, and not on a stale zero", async () => {
+  it("B149: counts on the ready replicas that are reported, and not on a stale zero", async () => {
     const ready = (value: number, state: "fresh" | "stale"): Signal => ({ value, state, ageMs: 0 });
     expect((await statesOf({}, { ready: ready(1, "fresh") }))[1].readyReplicas).toBe(1);
     expect((await statesOf({}, { ready: ready(1, "stale") }))[1].readyReplicas).toBe(1);

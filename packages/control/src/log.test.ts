@@ -2,7 +2,7 @@ import { expect, it } from "vitest";
 import { ConditionLog } from "./log.ts";
 import { TestLogger } from "./testing/parts.ts";
 
-it("logs a condition when it begins, changes and ends, and not while it lasts", () => {
+it("B121: logs a condition when it begins, changes and ends, and not while it lasts", () => {
   const logger = new TestLogger();
   const conditions = new ConditionLog(logger);
   conditions.ends("tick", "well");

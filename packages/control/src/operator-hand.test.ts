@@ -152,7 +152,7 @@ describe("a pin", () => {
     ...more,
   });
 
-  it("is planned with until it expires, and kept in the store until then", async () => {
+  it("B150: is planned with until it expires, and kept in the store until then", async () => {
     const url = await test.started();
     const set = pin();
     expect(((await (await post(`${url}/v1/pins`, set)).json()) as OperatorAnswer).pins).toEqual([set]);

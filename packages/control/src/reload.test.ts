@@ -35,7 +35,7 @@ describe("another fleet file", () => {
     await e3.close();
   });
 
-  it("lets go of what it does not have any more, and asks it no more", async () => {
+  it("B131: lets go of what it does not have any more, and asks it no more", async () => {
     const url = await test.started();
     const whole = await test.fleet();
     const next = { ...whole, engines: new Map([...whole.engines].filter(([id]) => id !== "e2")) };
@@ -49,7 +49,7 @@ describe("another fleet file", () => {
     expect([...test.solver.seen.at(-1)!.engines.keys()]).toEqual(["e1"]);
   });
 
-  it("is asked anew about an engine that is reached otherwise, and ticks at its own pace", async () => {
+  it("B132: is asked anew about an engine that is reached otherwise, and ticks at its own pace", async () => {
     test.fleetMore = "policy: { tickMs: 3600000 }";
     const url = await test.started();
     test.e1Status = 503;

@@ -19,7 +19,7 @@ describe("who may speak to it", () => {
     expect(String(error)).toContain("GUIDEVANE_ADMIN_TOKEN");
   });
 
-  it("asks for the token everywhere but at the probes and the page", async () => {
+  it("B180: asks for the token everywhere but at the probes and the page", async () => {
     const url = await test.start({ adminToken: "s3cret" });
     for (const path of ["/v1/engines", "/v1/snapshot?cluster=east", "/metrics", "/v1/feed?cluster=east"])
       expect(await errorOf(await fetch(url + path))).toMatchObject({ status: 401, code: "unauthorized" });

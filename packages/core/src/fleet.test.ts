@@ -326,7 +326,7 @@ describe("a bad fleet file is refused with one problem, naming path and value", 
     expect(await problemOf(`${whole}\n${line}\n`)).toMatchObject({ path });
   });
 
-  it("every reserved key is refused as reserved, not as unknown", async () => {
+  it("B137: every reserved key is refused as reserved, not as unknown", async () => {
     for (const pattern of NOT_SUPPORTED_YET) {
       const keys = pattern.split(".").map((key) => (key === "*" ? "use1-a" : key));
       const value = keys.reduceRight<unknown>((inner, key) => ({ [key]: inner }), 1);

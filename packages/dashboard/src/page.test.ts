@@ -25,7 +25,7 @@ describe("the page", () => {
     expect(DASHBOARD_HTML).not.toMatch(/<[^>]+\s(?:on\w+|style|src|href)=/i);
   });
 
-  it("puts text in as text: no call that would read it as markup", () => {
+  it("B181: puts text in as text: no call that would read it as markup", () => {
     expect(inline("script")).not.toMatch(/innerHTML|outerHTML|insertAdjacent|document\.write|eval|Function\(/);
   });
 });

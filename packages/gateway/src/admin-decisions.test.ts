@@ -97,7 +97,7 @@ describe("the admin port's decisions", () => {
     await eventually(async () => (await decision(gateway, "slow")).body.outcome === "cancelled");
   });
 
-  it("tell of a request that was refused, and by what", async () => {
+  it("B172: tell of a request that was refused, and by what", async () => {
     const engine = await setup.engine(({ socket }) => socket.write(jsonAnswer("{}")));
     const gateway = await setup.before({ a: engine });
     const client = await setup.client(gateway);

@@ -34,7 +34,7 @@ describe("the admin port", () => {
     ]);
   });
 
-  it("counts what went through, with names of the fleet alone", async () => {
+  it("B164: counts what went through, with names of the fleet alone", async () => {
     const engine = await setup.engine(({ socket }) => socket.write(jsonAnswer("{}")));
     const gateway = await setup.before({ a: engine });
     const client = await setup.client(gateway);

@@ -43,7 +43,7 @@ describe("a model's alias", () => {
     ["with escapes", '{"model":"f\\u0061st","x":"\\u00e9"}', `{"model":${name},"x":"\\u00e9"}`],
     ["under an escaped name", '{"mod\\u0065l":"fast"}', `{"mod\\u0065l":${name}}`],
     ["as the last of two models", '{"model":"m","model":"fast"}', `{"model":"m","model":${name}}`],
-  ])("is replaced by its name: %s", async (_what, body, expected) => {
+  ])("B038: is replaced by its name: %s", async (_what, body, expected) => {
     const { status, seen } = await sent(body, { "content-digest": "sha-256=:x:", "x-kept": "1" });
     expect(status).toBe(200);
     expect(seen).toHaveLength(1);
@@ -66,15 +66,18 @@ describe("a model's alias", () => {
     ["gzip", gzipSync],
     ["br", brotliCompressSync],
     ["zstd", zstdCompressSync],
-  ] as const)("in a %s body makes it go on as plain text; without one the bytes stay", async (coding, compress) => {
-    const aliased = await sent(compress('{"model":"fast"}'), { "content-encoding": coding });
-    expect(aliased.seen[0]!.body.toString()).toBe(`{"model":${name}}`);
-    expect(aliased.seen[0]!.headers.map(([each]) => each)).not.toContain("content-encoding");
-    const plain = compress('{"model":"m"}');
-    const { seen } = await sent(plain, { "content-encoding": coding });
-    expect(seen[0]!.body.equals(plain)).toBe(true);
-    expect(seen[0]!.headers).toContainEqual(["content-encoding", coding]);
-  });
+  ] as const)(
+    "B037: in a %s body makes it go on as plain text; without one the bytes stay",
+    async (coding, compress) => {
+      const aliased = await sent(compress('{"model":"fast"}'), { "content-encoding": coding });
+      expect(aliased.seen[0]!.body.toString()).toBe(`{"model":${name}}`);
+      expect(aliased.seen[0]!.headers.map(([each]) => each)).not.toContain("content-encoding");
+      const plain = compress('{"model":"m"}');
+      const { seen } = await sent(plain, { "content-encoding": coding });
+      expect(seen[0]!.body.equals(plain)).toBe(true);
+      expect(seen[0]!.headers).toContainEqual(["content-encoding", coding]);
+    },
+  );
 
   it("is replaced for every engine that a request goes to", async () => {
     for (let at = 0; at < 8; at++) {

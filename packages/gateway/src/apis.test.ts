@@ -107,7 +107,7 @@ describe("the list of models", () => {
     ["org%2fname", "org/name"],
     ["x:13b", "x:13b"],
     ["x%3A13b?a=b", "x:13b"],
-  ])("gives one of them by its name, written as %s", async (name, id) => {
+  ])("B048: gives one of them by its name, written as %s", async (name, id) => {
     expect(await get(`/v1/models/${name}`)).toEqual([
       200,
       { id, object: "model", created: expect.any(Number), owned_by: "guidevane" },
@@ -115,7 +115,7 @@ describe("the list of models", () => {
   });
 
   it.each(["name", "org", "org%252Fname", "org//name", "../models", "%2e%2e", "", "org/name/"])(
-    "has no model %j",
+    "B048: has no model %j",
     async (name) => {
       const [status, body] = await get(`/v1/models/${name}`);
       expect([status, (body as { error: { code: string } }).error.code]).toEqual([404, "model_not_found"]);

@@ -37,7 +37,7 @@ describe("a bad body", () => {
     ["not UTF-8", Buffer.from('{"model":"m","x":"\xff"}', "latin1"), 400, "invalid_json"],
     ["of an unknown model", '{"model":"nope","messages":[]}', 404, "model_not_found"],
     ["over the limit", `{"model":"m","x":"${"y".repeat(2000)}"}`, 413, "body_too_large"],
-  ])("that is %s is refused, and no engine sees it", async (_what, body, status, code) => {
+  ])("B050: that is %s is refused, and no engine sees it", async (_what, body, status, code) => {
     const { engine, client } = await start();
     client.post(CHAT, body);
     const got = await client.answer();
@@ -91,14 +91,14 @@ describe("a bad body", () => {
     expect(engine.requests).toEqual([]);
   });
 
-  it("that inflates over the limit is refused while inflating", async () => {
+  it("B182: that inflates over the limit is refused while inflating", async () => {
     const { engine, client } = await start();
     client.post(CHAT, gzipSync(`{"model":"m","x":"${"y".repeat(100_000)}"}`), { "content-encoding": "gzip" });
     expect(refusal(await client.answer())).toEqual([413, "body_too_large"]);
     expect(engine.requests).toEqual([]);
   });
 
-  it("in an encoding that can't be read is refused", async () => {
+  it("B037: in an encoding that can't be read is refused", async () => {
     const { engine, client } = await start();
     client.post(CHAT, PLAIN_BODY, { "content-encoding": "gzip" });
     expect(refusal(await client.answer())).toEqual([400, "invalid_encoding"]);
@@ -149,7 +149,7 @@ describe("a bad head", () => {
     "/metrics",
     "http://elsewhere/v1/chat/completions",
     `${CHAT}?x=%zz`,
-  ])("with the path %s is refused, and no engine sees it", async (path) => {
+  ])("B184: with the path %s is refused, and no engine sees it", async (path) => {
     const { engine, client } = await start();
     client.post(path, PLAIN_BODY);
     const [status] = refusal(await client.answer());
@@ -157,7 +157,7 @@ describe("a bad head", () => {
     expect(engine.requests).toEqual([]);
   });
 
-  it("that is too large is answered 431", async () => {
+  it("B053: that is too large is answered 431", async () => {
     const { engine, client } = await start();
     client.post(CHAT, PLAIN_BODY, { "x-large": "x".repeat(4096) });
     expect(refusal(await client.answer())).toEqual([431, "headers_too_large"]);
@@ -253,7 +253,7 @@ describe("a bad head", () => {
 });
 
 describe("Expect: 100-continue", () => {
-  it("is answered once the head is acceptable, and goes no further", async () => {
+  it("B033: is answered once the head is acceptable, and goes no further", async () => {
     const { engine, client } = await start();
     client.send(
       `POST ${CHAT} HTTP/1.1\r\nhost: x\r\nexpect: 100-continue\r\ncontent-length: ${Buffer.byteLength(PLAIN_BODY)}\r\n\r\n`,
@@ -270,7 +270,7 @@ describe("Expect: 100-continue", () => {
     expect(refusal(await client.answer())).toEqual([404, "not_found"]);
   });
 
-  it("is refused where the length is over the limit", async () => {
+  it("B033: is refused where the length is over the limit", async () => {
     const { client } = await start();
     client.send(`POST ${CHAT} HTTP/1.1\r\nhost: x\r\nexpect: 100-continue\r\ncontent-length: 100000\r\n\r\n`);
     expect(refusal(await client.answer())).toEqual([413, "body_too_large"]);

@@ -16,7 +16,7 @@ async function closesInTime(fromMs: number, closed: Promise<void>): Promise<void
 }
 
 describe("a client that leaves", () => {
-  it("closes the engine's connection while its head is awaited", async () => {
+  it("B021: closes the engine's connection while its head is awaited", async () => {
     const engine = await setup.engine();
     const gateway = await setup.before({ a: engine });
     const client = await setup.client(gateway);
@@ -31,7 +31,7 @@ describe("a client that leaves", () => {
     expect(await metric(gateway, 'guidevane_attempts_total{engine="a",outcome="cancelled"}')).toBe(1);
   });
 
-  it("closes it in prefill, after the head and before the first bytes", async () => {
+  it("B021: closes it in prefill, after the head and before the first bytes", async () => {
     const engine = await setup.engine(({ socket }) => socket.write(STREAM_HEAD));
     const client = await setup.client(await setup.before({ a: engine }));
     client.post(CHAT, STREAM_BODY);
@@ -82,7 +82,7 @@ describe("a client that leaves", () => {
     await closesInTime(fromMs, closed);
   });
 
-  it("is taken to have left when it reads nothing for a minute, and not before", async () => {
+  it("B025: is taken to have left when it reads nothing for a minute, and not before", async () => {
     const clock = new ManualClock();
     const engine = await setup.engine();
     const gateway = await setup.before({ a: engine }, "", { clock });

@@ -59,7 +59,7 @@ describe("a client's key", () => {
     `x-goog-api-key: ${KEY}\r\n`,
     `authorization: Bearer of-another\r\nx-api-key: ${KEY}\r\n`,
     "authorization: Bearer sk-two\r\n",
-  ])("is known: %j", async (headers) => {
+  ])("B179: is known: %j", async (headers) => {
     expect((await ask(headers)).status).toBe(200);
   });
 
@@ -77,7 +77,7 @@ describe("a client's key", () => {
     `x-api-key: ${KEY}\r\nx-api-key: other\r\n`,
     "authorization: Bearer team-b\r\n",
     "authorization: Bearer # the other team\r\n",
-  ])("is not known: %j", async (headers) => {
+  ])("B179: is not known: %j", async (headers) => {
     const before = plain.requests.length;
     const answer = await ask(headers);
     expect([answer.status, headerIn(answer, "www-authenticate")]).toEqual([401, "Bearer"]);
@@ -95,7 +95,7 @@ describe("a client's key", () => {
     expect((await client.answer()).status).toBe(401);
   });
 
-  it("that is wrong is answered before the body is sent", async () => {
+  it("B033: that is wrong is answered before the body is sent", async () => {
     const client = await setup.client(gateway);
     client.send(`POST ${CHAT} HTTP/1.1\r\nhost: x\r\nexpect: 100-continue\r\ncontent-length: 100\r\n\r\n`);
     expect((await client.answer()).status).toBe(401);

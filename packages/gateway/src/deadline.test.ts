@@ -38,7 +38,7 @@ describe("a request's deadline", () => {
     expect(a.requests.length).toBe(0);
   });
 
-  it("begins no attempt that can't have its first token by then", async () => {
+  it("B070: begins no attempt that can't have its first token by then", async () => {
     const { a, gateway, client } = await start();
     // The generic curve's first token takes 60 ms at an idle engine.
     client.post(CHAT, PLAIN_BODY, { "x-guidevane-deadline-ms": "59" });
@@ -88,7 +88,7 @@ describe("a request's deadline", () => {
     await closed;
   });
 
-  it("is held to by retries: the last answer goes to the client where too little is left for another", async () => {
+  it("B070: is held to by retries: the last answer goes to the client where too little is left for another", async () => {
     const { clock, a, b, client } = await start();
     for (const [waitMs, status] of [
       [2950, 503],

@@ -172,7 +172,7 @@ describe("decisions", () => {
     expect(decisions.running).toBe(0);
   });
 
-  it("are kept up to their number, in memory that does not grow, with their lists", () => {
+  it("B170: are kept up to their number, in memory that does not grow, with their lists", () => {
     const decisions = create(2000);
     const { bytes } = decisions;
     const lists = [0, 1].map((n) => ({ engines: [{ ...RULED_OUT[0]!, engine: `list-${n}` }], entry: 0 }));

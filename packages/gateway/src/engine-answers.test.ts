@@ -9,7 +9,7 @@ import { CHAT, createSetup, metric, PLAIN_BODY, STREAM_BODY } from "./testing/se
 const setup = createSetup(afterEach);
 
 describe("an engine's answer", () => {
-  it("is cut where it ends by close without its terminator, and ended well with it", async () => {
+  it("B046: is cut where it ends by close without its terminator, and ended well with it", async () => {
     const head = "HTTP/1.1 200 OK\r\ncontent-type: text/event-stream\r\n\r\n";
     const engine = await setup.engine();
     const gateway = await setup.before({ a: engine });

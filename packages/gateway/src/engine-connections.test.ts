@@ -55,7 +55,7 @@ describe.each([
     client.close();
   });
 
-  it("after connectMs is told as unreachable", async () => {
+  it("B071: after connectMs is told as unreachable", async () => {
     const clock = new ManualClock();
     const socket = new Socket();
     const client = create({ origin: "http://127.0.0.1:9", connectMs: 1000, clock, connect: () => socket });

@@ -53,7 +53,7 @@ describe("an engine that is killed", () => {
     expect(performance.now() - fromMs).toBeLessThan(5000);
   }, 15_000);
 
-  it("by its probes alone still gets traffic when there is no other: fail-open", async () => {
+  it("B085: by its probes alone still gets traffic when there is no other: fail-open", async () => {
     const engine = await setup.engine(good, { health: () => 503 });
     const gateway = await setup.before({ a: engine });
     await eventually(async () => (await healthOf(gateway)).a === "dead");
@@ -114,7 +114,7 @@ describe("an engine whose port is closed while its answers are silent", () => {
 });
 
 describe("stopping", () => {
-  it("takes no new connection, lets a running answer finish, and closes everything", async () => {
+  it("B098: takes no new connection, lets a running answer finish, and closes everything", async () => {
     const engine = await setup.engine();
     const gateway = await setup.before({ a: engine });
     const client = await setup.client(gateway);

@@ -13,7 +13,7 @@ const good = ({ socket }: EngineRequestSeen): void => {
 };
 
 describe("forwarding", () => {
-  it("passes a body and its answer on byte for byte", async () => {
+  it("B038: passes a body and its answer on byte for byte", async () => {
     const answer = '{ "id":1,\n "odd" : "\\u00e9" }';
     const engine = await setup.engine(({ socket }) => socket.write(jsonAnswer(answer)));
     const client = await setup.client(await setup.before({ a: engine }));
@@ -34,7 +34,7 @@ describe("forwarding", () => {
     expect(engine.requests[0]?.requestLine).toBe(`POST ${path} HTTP/1.1`);
   });
 
-  it("passes streams on byte for byte, wherever their chunks are cut", async () => {
+  it("B040: passes streams on byte for byte, wherever their chunks are cut", async () => {
     const random = seededRandom(7);
     for (let round = 0; round < 8; round++) {
       const events = Array.from({ length: 60 }, (_, i) => `data: {"i":${i},"text":"é🦊 ${"x".repeat(i * 7)}"}\n\n`);
@@ -96,7 +96,7 @@ describe("forwarding", () => {
     await eventually(async () => (await metric(gateway, 'guidevane_in_flight{engine="a"}')) === 0);
   });
 
-  it("asks an engine for no more while its client reads nothing", async () => {
+  it("B024: asks an engine for no more while its client reads nothing", async () => {
     const engine = await setup.engine();
     const client = await setup.client(await setup.before({ a: engine }));
     client.socket.pause();
@@ -126,7 +126,7 @@ describe("forwarding", () => {
     expect(createHash("sha256").update(got.body).digest("hex")).toBe(sent.digest("hex"));
   });
 
-  it("lets a compressed body through as it is and reads its fields", async () => {
+  it("B037: lets a compressed body through as it is and reads its fields", async () => {
     const engine = await setup.engine(good);
     const gateway = await setup.before({ a: engine });
     const client = await setup.client(gateway);

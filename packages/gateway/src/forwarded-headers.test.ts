@@ -11,7 +11,7 @@ const good = ({ socket }: EngineRequestSeen): void => {
 };
 
 describe("headers", () => {
-  it("go to the engine in order, without those of the connection, the gateway and the client's credentials", async () => {
+  it("B178: go to the engine in order, without those of the connection, the gateway and the client's credentials", async () => {
     const engine = await setup.engine(good);
     const client = await setup.client(await setup.before({ a: engine }));
     client.send(

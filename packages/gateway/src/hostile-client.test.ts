@@ -88,7 +88,7 @@ describe("a request that could be read in two ways", () => {
     ["HTTP/2's preface", "PRI * HTTP/2.0\r\n\r\nSM\r\n\r\n"],
     ["the target *", "OPTIONS * HTTP/1.1\r\nhost: x\r\n\r\n"],
     ["TLS", Buffer.from("160301020001000" + "1fc0303", "hex")],
-  ])("by %s is refused and its connection closed, and no engine sees a thing of it", async (_what, bytes) => {
+  ])("B177: by %s is refused and its connection closed, and no engine sees a thing of it", async (_what, bytes) => {
     const client = await connect();
     client.send(bytes);
     const answer = await client.answer();

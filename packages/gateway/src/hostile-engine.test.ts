@@ -80,12 +80,12 @@ describe("an engine's body that breaks off its frame", () => {
     ["a chunk's line ended by a line feed", `${CHUNKS}14\n${BODY}\r\n0\r\n\r\n`],
     ["a chunk longer than its size", `${CHUNKS}${CHUNK}XX\r\n0\r\n\r\n`],
     ["a chunk's size beyond all numbers", `${CHUNKS}fffffffffffffffff\r\n${BODY}`],
-  ])("by %s is cut for the client too, and the next answer is its own", async (_what, bytes) => {
+  ])("B031: by %s is cut for the client too, and the next answer is its own", async (_what, bytes) => {
     expect(await answerTo(bytes)).toBeNull();
     await nextIsRight();
   });
 
-  it("in the middle of a stream cuts it where it stands", async () => {
+  it("B031: in the middle of a stream cuts it where it stands", async () => {
     script = Buffer.concat([Buffer.from(STREAM_HEAD), chunked("data: {}\n\n"), Buffer.from("zz\r\ndata: EVIL\r\n")]);
     const client = await setup.client(gateway);
     client.post(CHAT, STREAM_BODY);
@@ -140,7 +140,7 @@ describe("an answer that is odd and clear", () => {
     ["after early hints", `HTTP/1.1 103 Early Hints\r\nlink: x\r\n\r\n${OK}${LENGTH}\r\n${BODY}`],
     ["without a reason", `HTTP/1.1 200\r\n${LENGTH}\r\n${BODY}`],
     ["with a head of 18 KB", `${OK}x-a: ${"y".repeat(18_000)}\r\n${LENGTH}\r\n${BODY}`],
-  ])("%s is the client's, once", async (_what, bytes) => {
+  ])("B053: %s is the client's, once", async (_what, bytes) => {
     const body = bytes.endsWith(CONTINUE) ? CONTINUE : BODY;
     expect(await answerTo(bytes)).toEqual({ status: 200, body });
     await nextIsRight();
@@ -174,7 +174,7 @@ describe("an answer that is odd and clear", () => {
     await nextIsRight();
   });
 
-  it("keeps the connection's headers to itself, and each of the others as it stands", async () => {
+  it("B018: keeps the connection's headers to itself, and each of the others as it stands", async () => {
     script = jsonAnswer(
       BODY,
       200,

@@ -139,13 +139,13 @@ describe("usage", () => {
     return [promptTokens, completionTokens, cachedTokens, tokensFrom];
   };
 
-  it("is the last one told, for cumulative usage on every chunk counts once", () => {
+  it("B041: is the last one told, for cumulative usage on every chunk counts once", () => {
     const at = (completion: number) =>
       chunk({ content: "a" }, { usage: { prompt_tokens: 5, completion_tokens: completion } });
     expect(tokens(seen(`${at(0)}${at(1)}${at(2)}${FINISH}${DONE}`))).toEqual([5, 2, null, "usage"]);
   });
 
-  it("of an answer that broke off is partial; without any, events are counted; zero stays zero", () => {
+  it("B169: of an answer that broke off is partial; without any, events are counted; zero stays zero", () => {
     const partial = chunk({ content: "a" }, { usage: { prompt_tokens: 5, completion_tokens: 3 } });
     expect(tokens(seen(`${HELLO}${partial}`))).toEqual([5, 3, null, "partial"]);
     expect(tokens(seen(HELLO.repeat(10)))).toEqual([null, 10, null, "events"]);
@@ -172,14 +172,14 @@ describe("usage", () => {
     expect(tokens(seen(stream(cached, { output_tokens: 9 })))).toEqual([30, 9, 25, "usage"]);
   });
 
-  it("survives events that are no JSON, and they are counted", () => {
+  it("B044: survives events that are no JSON, and they are counted", () => {
     const bad = 'data: not-json\n\ndata: {"trunc\n\ndata: \0\0\n\ndata: [1]\n\ndata:\n\n';
     const observer = seen(`${HELLO}${bad}${USAGE}${DONE}`);
     expect(tokens(observer)).toEqual([11, 7, null, "usage"]);
     expect([observer.facts().malformedEvents, observer.terminated, observer.failed]).toEqual([4, true, false]);
   });
 
-  it("is read in odd framing: choices that are null, usage that is null, data over several lines", () => {
+  it("B041: is read in odd framing: choices that are null, usage that is null, data over several lines", () => {
     const odd =
       'data: {"choices":null,"usage":null}\n\n: \ndata: {"usage":\ndata: {"prompt_tokens":1,\ndata:"completion_tokens":2}}\n\n';
     expect(tokens(seen(`${odd}${DONE}`))).toEqual([1, 2, null, "usage"]);
@@ -228,7 +228,7 @@ describe("times", () => {
     ["a delta of Messages", 'data: {"type":"content_block_delta","delta":{"text":"a"}}\n\n'],
     ["a tool of Messages", 'data: {"type":"content_block_start","content_block":{"name":"f"}}\n\n'],
     ["a delta of Responses", 'data: {"type":"response.reasoning_text.delta","delta":"a"}\n\n'],
-  ])("count %s as content", (_name, event) => {
+  ])("B042: count %s as content", (_name, event) => {
     expect(times(`${role}${event}`)[1]).toBe(1);
   });
 

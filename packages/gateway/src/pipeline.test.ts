@@ -16,7 +16,7 @@ beforeAll(async () => {
 });
 
 describe("a refusal", () => {
-  it("of an odd expectation comes in its turn, not into the answer before it", async () => {
+  it("B033: of an odd expectation comes in its turn, not into the answer before it", async () => {
     const streaming = await setup.engine(({ socket }) =>
       socket.write(Buffer.concat([Buffer.from(STREAM_HEAD), chunked("data: 1\n\n")])),
     );

@@ -33,7 +33,7 @@ describe("another fleet file", () => {
     expect(await ask(PLAIN_BODY.replace("hé", "hé".repeat(60)))).toBe(413);
   });
 
-  it("names the keys that only a restart makes true", async () => {
+  it("B137: names the keys that only a restart makes true", async () => {
     const { withKey, gateway } = await start();
     const more = "gateway: { limits: { headBytes: 2048 }, timers: { connectMs: 500, idleMs: 500 } }";
     expect(gateway.reload(await withKey("OLD", more))).toEqual([

@@ -159,7 +159,7 @@ describe("the only engine there is", () => {
     expect([got.status, headerIn(got, "retry-after"), engine.requests.length]).toEqual([429, "1", 1]);
   });
 
-  it("is not asked again for a client that leaves during the pause", async () => {
+  it("B069: is not asked again for a client that leaves during the pause", async () => {
     const { clock, engine, gateway, client } = await alone("");
     client.post(CHAT, PLAIN_BODY);
     await eventually(

@@ -60,7 +60,7 @@ describe("a failed attempt", () => {
     expect(a.requests.length + b.requests.length).toBe(1);
   });
 
-  it.each([400, 401, 408, 409, 422, 500])("with %i is the client's answer as it is", async (status) => {
+  it.each([400, 401, 408, 409, 422, 500])("B058: with %i is the client's answer as it is", async (status) => {
     const body = '{"error":{"message":"no","odd":1.0}}';
     const { a, b, client } = await firstBad(({ socket }) => socket.write(jsonAnswer(body, status, "x-why: me\r\n")));
     client.post(CHAT, PLAIN_BODY);
@@ -93,7 +93,7 @@ describe("a failed attempt", () => {
     expect(await metric(gateway, 'guidevane_requests_total{class="m",outcome="saturated"}')).toBe(1);
   });
 
-  it("with a large refusal is followed by another, and leaves no connection open that can't be used again", async () => {
+  it("B066: with a large refusal is followed by another, and leaves no connection open that can't be used again", async () => {
     const a = await setup.engine(({ socket }) =>
       socket.write(jsonAnswer(`"${"x".repeat(200_000)}"`, 503, "retry-after: 0\r\n")),
     );
@@ -165,7 +165,7 @@ describe("an engine that refuses connections", () => {
 });
 
 describe("a connection that an engine closes while saying keep-alive", () => {
-  it("costs no client an error, one engine and many streams in a row", async () => {
+  it("B054: costs no client an error, one engine and many streams in a row", async () => {
     const engine = await setup.engine(({ socket }) => {
       socket.write(
         Buffer.concat([
@@ -186,7 +186,7 @@ describe("a connection that an engine closes while saying keep-alive", () => {
     expect(await metric(gateway, 'guidevane_requests_total{class="m",outcome="success"}')).toBe(30);
   });
 
-  it("is tried again on a fresh one when it died without a byte, and that is not an attempt of its own", async () => {
+  it("B054: is tried again on a fresh one when it died without a byte, and that is not an attempt of its own", async () => {
     let asked = 0;
     const engine = await setup.engine(({ socket }) => {
       asked += 1;

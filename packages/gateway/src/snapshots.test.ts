@@ -68,7 +68,7 @@ describe("a snapshot", () => {
     expect(await spread(gateway, 20)).toEqual({ engines: new Map([["b", 20]]), snapshots: new Set(["6"]) });
   });
 
-  it("keeps its requests to the end: a swap in the middle changes nothing for them", async () => {
+  it("B142: keeps its requests to the end: a swap in the middle changes nothing for them", async () => {
     const held: EngineRequestSeen[] = [];
     const a = await setup.engine((request) => void held.push(request));
     const b = await setup.engine(good);
@@ -100,7 +100,7 @@ describe("a snapshot", () => {
     ]);
   });
 
-  it("that fails a check is refused, counted by its reason, and the present one goes on", async () => {
+  it("B153: that fails a check is refused, counted by its reason, and the present one goes on", async () => {
     const { fleet } = await twoEngines();
     const gateway = await setup.gateway(fleet);
     const good5 = snapshotOf(fleet, { version: 5, epoch: 3 }, { a: 1, b: 0 });
@@ -264,7 +264,7 @@ describe("the control plane", () => {
     await eventually(async () => (await healthOf(gateway)).a === "ready");
   });
 
-  it("hears each second what arrived, whatever became of it", async () => {
+  it("B152: hears each second what arrived, whatever became of it", async () => {
     const { fleet, a, b } = await twoEngines();
     const plane = await control();
     const gateway = await setup.gateway(fleet, { controlUrls: [plane.url], name: "g1" });

@@ -122,7 +122,7 @@ describe("after its terminator", () => {
 describe("a plain answer that ends by close", () => {
   const HEAD = "HTTP/1.0 200 OK\r\ncontent-type: application/json\r\n\r\n";
 
-  it("is whole with its last bracket, well framed, and the client's connection goes on", async () => {
+  it("B046: is whole with its last bracket, well framed, and the client's connection goes on", async () => {
     const engine = await setup.engine(({ socket }) => socket.end(`${HEAD}{"a":"}{","b":[{}]}\n`));
     const gateway = await setup.before({ a: engine });
     const client = await setup.client(gateway);

@@ -15,7 +15,7 @@ async function start(timers: string, classes = "") {
 }
 
 describe("a timer", () => {
-  it("of the head ends a plain attempt with 504, and it is not tried elsewhere", async () => {
+  it("B026: of the head ends a plain attempt with 504, and it is not tried elsewhere", async () => {
     const { clock, engine, client } = await start("headMs: 1000");
     client.post(CHAT, PLAIN_BODY);
     const { closed } = await engine.next();
@@ -68,7 +68,7 @@ describe("a timer", () => {
     expect((await client.answer()).body.toString()).toBe("data: [DONE]\n\n");
   });
 
-  it("of silence ends a stream with an error event and no [DONE], after a whole line", async () => {
+  it("B028: of silence ends a stream with an error event and no [DONE], after a whole line", async () => {
     const { clock, engine, client } = await start("idleMs: 1000, firstTokenMs: 500");
     client.post(CHAT, STREAM_BODY);
     const { socket } = await engine.next();

@@ -58,7 +58,7 @@ describe("a retry budget", () => {
     expect(takeAll(m)).toBe(1);
   });
 
-  it("earns a fifth of a token for each first attempt, and for a client's own retry nothing", () => {
+  it("B065: earns a fifth of a token for each first attempt, and for a client's own retry nothing", () => {
     const { budget, m, pass, takeAll } = start();
     takeAll(m);
     pass(2_000, 5);

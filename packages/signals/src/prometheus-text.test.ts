@@ -44,7 +44,7 @@ describe("Prometheus text", () => {
     expect(parsePrometheusText(`a ${text}\n`, all).samples.get("a")).toEqual([{ labels: {}, value }]);
   });
 
-  it("undoes the three escapes of a label and keeps braces, commas and hashes inside it", () => {
+  it("B126: undoes the three escapes of a label and keeps braces, commas and hashes inside it", () => {
     const page = parsePrometheusText('a{x="q\\"\\\\\\n\\t} , # {",y=""} 1\n', all);
     expect(page.samples.get("a")).toEqual([{ labels: { x: 'q"\\\n\\t} , # {', y: "" }, value: 1 }]);
   });
@@ -82,7 +82,7 @@ describe("Prometheus text", () => {
     expect(parsePrometheusText("running 7\n# EOF", all).truncated).toBe(false);
   });
 
-  it("gives nothing for an empty page, and for one that is not metrics", () => {
+  it("B122: gives nothing for an empty page, and for one that is not metrics", () => {
     expect(parsePrometheusText("", all)).toMatchObject({ badLines: 0, truncated: false });
     expect(parsePrometheusText("<html>\n<body>Not found</body>\n", (name) => name === "a").samples.size).toBe(0);
   });

@@ -25,7 +25,7 @@ describe("the rate of a counter", () => {
     expect(window.perSecond(5000)).toBe(80 / 5);
   });
 
-  it("survives a reset: what a restarted counter shows was counted since", () => {
+  it("B133: survives a reset: what a restarted counter shows was counted since", () => {
     const window = new RateWindow(10_000);
     window.add(of(1000), 0);
     window.add(of(1010), 1000);

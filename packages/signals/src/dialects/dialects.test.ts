@@ -173,7 +173,7 @@ describe.skipIf(!hasData)(`recorded pages${hasData ? "" : " (skipped: no recorde
     expect(total(counters.successes)).toBe(155);
   });
 
-  it("of llama.cpp, idle and under load, and its slots", () => {
+  it("B134: of llama.cpp, idle and under load, and its slots", () => {
     expect(page("llamacpp", "metrics/llamacpp_2026-08_idle_full.txt").signals).toMatchObject({
       running: 0,
       waiting: 0,

@@ -12,7 +12,7 @@ function read(text: string): Reading {
 const total = (series: ReadonlyMap<string, number>) => [...series.values()].reduce((sum, value) => sum + value, 0);
 
 describe("vLLM's dialect", () => {
-  it("adds the counts of data-parallel ranks and averages their fractions", () => {
+  it("B120: adds the counts of data-parallel ranks and averages their fractions", () => {
     const { signals, counters } = read(`
 vllm:num_requests_running{engine="0",model_name="m"} 3
 vllm:num_requests_running{engine="1",model_name="m"} 5
@@ -29,7 +29,7 @@ vllm:prompt_tokens_total{engine="1",model_name="m"} 50
     expect(total(counters.promptTokens)).toBe(150);
   });
 
-  it("tells a series that is not there from a zero", () => {
+  it("B119: tells a series that is not there from a zero", () => {
     expect(read("vllm:num_requests_running 0\n").signals).toEqual({
       running: 0,
       waiting: "missing",
@@ -38,7 +38,7 @@ vllm:prompt_tokens_total{engine="1",model_name="m"} 50
     });
   });
 
-  it.each(["NaN", "+Inf", "-1"])("takes %s for no number, even when another rank has one", (value) => {
+  it.each(["NaN", "+Inf", "-1"])("B124: takes %s for no number, even when another rank has one", (value) => {
     const text = `vllm:num_requests_running{engine="0"} 4\nvllm:num_requests_running{engine="1"} ${value}\n`;
     expect(read(text).signals.running).toBe("missing");
   });
@@ -52,7 +52,7 @@ vllm:prompt_tokens_total{engine="1",model_name="m"} 50
     expect(both.counters.promptTokens.size).toBe(0);
   });
 
-  it("reads the cache's fullness by its old name, and by the new one where both stand", () => {
+  it("B119: reads the cache's fullness by its old name, and by the new one where both stand", () => {
     expect(read("vllm:gpu_cache_usage_perc 0.3\n").signals.kvUsage).toBe(0.3);
     expect(read("vllm:gpu_cache_usage_perc 0.3\nvllm:kv_cache_usage_perc 0.4\n").signals.kvUsage).toBe(0.4);
   });
