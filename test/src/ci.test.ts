@@ -17,6 +17,7 @@ const programs: Readonly<Record<string, string>> = {
   esac`,
   cargo: `[ "$1" != test ] || { echo "test result: ok. 5 passed; 0 failed; 1 ignored; 0 measured"
     echo "test result: ok. 3 passed; 0 failed; 0 ignored; 0 measured"; exit "\${CRATES:-0}"; }`,
+  npx: `exit "\${REST:-0}"`,
   python3: "exit 1",
   "apt-get": "exit 1",
   git: "exit 1",
@@ -47,7 +48,7 @@ describe.skipIf(process.platform === "win32")("the CI run (not on Windows: it is
     ["a failing test", { SECOND: "8 passed, 1 failed, 2 skipped", SECOND_ENDS: "1" }, "34 passed, 1 failed, 5 skipped"],
     ["a pass that ends badly although no test failed", { FIRST_ENDS: "1" }, "35 passed, 1 failed, 5 skipped"],
     ["crates' tests that fail, one for each workspace", { CRATES: "101" }, "35 passed, 2 failed, 5 skipped"],
-    ["every other check that fails, one each", { REST: "1" }, "35 passed, 4 failed, 5 skipped"],
+    ["every other check that fails, one each", { REST: "1" }, "35 passed, 6 failed, 5 skipped"],
   ])("fails for %s, and says so in the last line", async (_what, change, last) => {
     expect(await run({ ...good, ...change })).toEqual({ code: 1, last });
   });
