@@ -15,13 +15,14 @@ import {
 import { AttemptFigures } from "./attempt-figures.ts";
 import { AFTER_TERMINATOR_MS, DEAD_SILENCE_MS, HELD_MAX_BYTES, KEPT_MAX_BYTES, KEPT_MAX_MS } from "./attempt-limits.ts";
 import type { AttemptOptions, AttemptReport, AttemptResult } from "./attempt-result.ts";
+import type { InBag } from "./bag.ts";
 import { ClientAnswer, type EngineHead } from "./client-answer.ts";
 import type { EngineCall, EngineEvents, EngineFailure } from "./engine-client.ts";
 import { AnswerObserver } from "./observer.ts";
 import { PhaseTimer } from "./phase-timer.ts";
 
 /** An attempt under way. */
-export interface RunningAttempt {
+export interface RunningAttempt extends InBag {
   readonly result: Promise<AttemptResult>;
   /** The engine's port is closed: silence now means that it is dead. */
   engineDied(): void;
@@ -47,6 +48,7 @@ type Phase =
   | "over";
 
 class Attempt implements EngineEvents, RunningAttempt {
+  place = -1;
   readonly result: Promise<AttemptResult>;
   readonly #resolve: (result: AttemptResult) => void;
   readonly #options: AttemptOptions;

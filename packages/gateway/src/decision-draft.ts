@@ -5,6 +5,8 @@ import type { RuledOutList } from "./ruled-out-lists.ts";
 /** What is gathered of a request from its arrival to its end. One object a request, filled in as it goes. */
 export interface DecisionDraft {
   readonly id: string;
+  /** Hash of the id. */
+  readonly tag: number;
   readonly path: string;
   /** By the wall clock. */
   readonly atMs: number;
@@ -31,11 +33,14 @@ export interface DecisionDraft {
   error: string | null;
   outcome: Outcome | null;
   ttftMs: number | null;
+  /** The next one of `RunningDecisions` with a like tag. */
+  next: DecisionDraft | null;
 }
 
-export function createDraft(id: string, path: string, atMs: number, noKeySource: number): DecisionDraft {
+export function createDraft(id: string, tag: number, path: string, atMs: number, noKeySource: number): DecisionDraft {
   return {
     id,
+    tag,
     path,
     atMs,
     stream: false,
@@ -56,5 +61,6 @@ export function createDraft(id: string, path: string, atMs: number, noKeySource:
     error: null,
     outcome: null,
     ttftMs: null,
+    next: null,
   };
 }

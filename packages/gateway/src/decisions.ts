@@ -6,6 +6,7 @@ import { idOfRecord, RECORD_BYTES, readRecord, writeRecord } from "./decision-re
 import { EntryLog } from "./entry-log.ts";
 import { RecordReader, RecordWriter } from "./record-bytes.ts";
 import type { RuledOutList } from "./ruled-out-lists.ts";
+import { RunningDecisions } from "./running-decisions.ts";
 
 export interface DecisionsOptions {
   readonly cluster: string;
@@ -22,7 +23,7 @@ export class Decisions {
   readonly #options: DecisionsOptions;
   readonly #log: EntryLog;
   readonly #writer: RecordWriter;
-  readonly #running = new Map<string, DecisionDraft>();
+  readonly #running = new RunningDecisions();
   readonly #id = Buffer.alloc(ID_BYTES);
   readonly #entries: number;
 
@@ -40,27 +41,25 @@ export class Decisions {
 
   /** A request has arrived. */
   begin(id: string, path: string): DecisionDraft {
-    const draft = createDraft(id, path, this.#options.clock.wallMs(), NO_KEY);
-    this.#running.set(id, draft);
+    const draft = createDraft(id, this.#tag(id), path, this.#options.clock.wallMs(), NO_KEY);
+    this.#running.add(draft);
     return draft;
   }
 
   /** It is over: `draft.outcome` says how. */
   end(draft: DecisionDraft): void {
-    const { id } = draft;
-    // A client may send one id twice at a time; the younger request has its place.
-    if (this.#running.get(id) === draft) this.#running.delete(id);
+    this.#running.delete(draft);
     const list = this.#keep(draft.ruledOut);
     const at = this.#log.open();
     this.#writer.at = at;
     writeRecord(this.#writer, draft, list);
-    this.#log.close(this.#writer.at - at, this.#tag(id));
+    this.#log.close(this.#writer.at - at, draft.tag);
   }
 
   /** The gateway failed on it, in a way that nobody foresaw. */
   fail(id: string, error: string): void {
-    const draft = this.#running.get(id);
-    if (draft === undefined) return;
+    const draft = this.#running.find(this.#tag(id), id);
+    if (draft === null) return;
     draft.outcome = "fault";
     draft.error = error;
     this.end(draft);
@@ -68,15 +67,16 @@ export class Decisions {
 
   /** It was no request to be decided on. */
   forget(draft: DecisionDraft): void {
-    if (this.#running.get(draft.id) === draft) this.#running.delete(draft.id);
+    this.#running.delete(draft);
   }
 
   /** The last request with that id; null where none is kept. Plain data. */
   find(id: string): Decision | null {
-    const running = this.#running.get(id);
-    if (running !== undefined) return this.#read(this.#asRecord(running), running.ruledOut?.engines);
     if (id.length > ID_BYTES) return null;
-    const record = this.#log.find(this.#tag(id), (entry) => idOfRecord(entry) === id);
+    const tag = this.#tag(id);
+    const running = this.#running.find(tag, id);
+    if (running !== null) return this.#read(this.#asRecord(running), running.ruledOut?.engines);
+    const record = this.#log.find(tag, (entry) => idOfRecord(entry) === id);
     return record === null ? null : this.#read(record);
   }
 

@@ -1,5 +1,6 @@
 import type { ClusterSnapshot, SnapshotEngine } from "@guidevane/core";
 import type { RunningAttempt } from "./attempt.ts";
+import { Bag } from "./bag.ts";
 import { type EngineCredentials, type EngineTlsSecrets, NO_CREDENTIALS } from "./credentials.ts";
 import type { EngineClient } from "./engine-client.ts";
 
@@ -26,7 +27,7 @@ interface Known extends Engine {
   pathPrefix: string;
   client: EngineClient;
   credentials: EngineCredentials;
-  readonly running: Set<RunningAttempt>;
+  readonly running: Bag<RunningAttempt>;
   /** Of the answers under way when it was last looked. */
   bytes: number;
 }
@@ -86,7 +87,8 @@ export class Engines {
 
   /** Its port refuses: what waits for it need not wait on. */
   died(id: string): void {
-    for (const running of this.#byId.get(id)?.running ?? []) running.engineDied();
+    // One that gives up at once is taken out meanwhile.
+    for (const running of [...(this.#byId.get(id)?.running ?? [])]) running.engineDied();
   }
 
   /** Engines whose answers under way have come further since the last call. */
@@ -118,7 +120,7 @@ export class Engines {
   #create(id: string, spec: SnapshotEngine): Known {
     const credentials = this.#credentialsOf(id);
     const client = this.#options.createClient(new URL(spec.url).origin, credentials.tls);
-    return { id, spec, ...placeOf(spec), client, credentials, running: new Set(), bytes: 0 };
+    return { id, spec, ...placeOf(spec), client, credentials, running: new Bag(), bytes: 0 };
   }
 
   #update(known: Known, spec: SnapshotEngine): void {

@@ -145,14 +145,13 @@ export class RequestThread {
       settings.gateway.limits,
       (request, response) => {
         if (this.#stopped !== null) response.shouldKeepAlive = false;
-        // A connection that was promised to be kept alive is idle only after its answer.
-        else
-          response.once("finish", () => {
-            if (this.#stopped !== null) setImmediate(() => this.#front.closeIdleConnections());
-          });
         route(request, response);
       },
       () => this.metrics.requests.inc({ class: "other", outcome: "rejected" }),
+      () => {
+        // A connection that was promised to be kept alive is idle only after its answer.
+        if (this.#stopped !== null) setImmediate(() => this.#front.closeIdleConnections());
+      },
     );
   }
 

@@ -14,12 +14,13 @@ const SLOW_HEAD_CHECK_MS = 1000;
 
 /**
  * The HTTP server in front: node's parser with its limits set, and an answer in the API's shape for what the parser
- * itself refuses. `onRefused` is told of those.
+ * itself refuses. `onRefused` is told of those, `onFinished` of each answer that was written out.
  */
 export function createFront(
   limits: Fleet["gateway"]["limits"],
   onRequest: (request: IncomingMessage, response: ServerResponse) => void,
   onRefused: () => void,
+  onFinished: () => void,
 ): Server {
   const server = createServer({
     maxHeaderSize: limits.headBytes,
@@ -34,21 +35,26 @@ export function createFront(
   });
   // Each request in a pipeline listens for its client's leaving.
   server.on("connection", (socket) => socket.setMaxListeners(0));
-  const unfinished = new WeakMap<Duplex, Set<ServerResponse>>();
+  const unfinished = new WeakMap<Duplex, ServerResponse[]>();
   const closing = new WeakSet<Duplex>();
+  const onFinish = function (this: ServerResponse): void {
+    const { socket } = this.req;
+    const answers = unfinished.get(socket)!;
+    answers.splice(answers.indexOf(this), 1);
+    if (!this.shouldKeepAlive) closing.add(socket);
+    onFinished();
+  };
   const serve = (request: IncomingMessage, response: ServerResponse): void => {
     const { socket } = request;
-    const answers = unfinished.get(socket) ?? new Set();
     // An answer before it in the pipeline closes the connection, so nobody would hear of this one.
     if (closing.has(socket)) {
       request.resume();
       return;
     }
-    unfinished.set(socket, answers.add(response));
-    response.once("finish", () => {
-      answers.delete(response);
-      if (!response.shouldKeepAlive) closing.add(socket);
-    });
+    const answers = unfinished.get(socket);
+    if (answers === undefined) unfinished.set(socket, [response]);
+    else answers.push(response);
+    response.on("finish", onFinish);
     onRequest(request, response);
     if (response.headersSent && !response.shouldKeepAlive) closing.add(socket);
   };
@@ -62,7 +68,7 @@ export function createFront(
   const refuseRaw = (socket: Duplex, error: ApiError): void => {
     // Into an answer that has begun nothing else can be written, nor in the place of one that is still to come: who waits
     // for that one would take this refusal for it.
-    if ([...(unfinished.get(socket) ?? [])].some(({ headersSent, req }) => headersSent || req.complete)) {
+    if ((unfinished.get(socket) ?? []).some(({ headersSent, req }) => headersSent || req.complete)) {
       // What was written goes out: it may be the refusal of the very request that the parser stumbled over.
       socket.end(() => socket.destroy());
       setTimeout(() => socket.destroy(), FLUSH_MS).unref();
