@@ -36,7 +36,7 @@ export class RequestBudget {
 
   /** What follows where the budget has its word: without a token nothing does, and the client gets the engine's own answer. */
   allow(next: Next): Next {
-    if (next.retry !== "other" || this.#rows === undefined) return next;
+    if (next.retry !== "other" || next.free || this.#rows === undefined) return next;
     if (this.#parts.retries.take(this.#rows, this.#work)) {
       this.#taken = true;
       return next;

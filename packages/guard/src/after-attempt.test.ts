@@ -83,4 +83,14 @@ describe("after an attempt", () => {
     ]);
     expect(outcomeOfStatus(404, true)).toBe("fault");
   });
+
+  it("costs no budget where no connection came about, and only there: no engine has worked for it", () => {
+    const free = (end: AttemptEnd): boolean | undefined => {
+      const next = afterAttempt(end, FIRST, 0.5);
+      return next.retry === "other" ? next.free : undefined;
+    };
+    expect(free({ kind: "connect" })).toBe(true);
+    expect(free({ kind: "closed" })).toBe(false);
+    expect(free({ kind: "answer", status: 503, servesModel: true, retryAfterMs: null })).toBe(false);
+  });
 });

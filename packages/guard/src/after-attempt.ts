@@ -37,9 +37,10 @@ export type Next =
   /** The same engine again on a fresh connection; not an attempt of its own. */
   | { readonly retry: "fresh" }
   /**
-   * Another engine at once. Where there is no other: the same one after `aloneMs`, or not at all where that is null.
+   * Another engine at once. Where there is no other: the same one after `aloneMs`, or not at all where that is null. `free`:
+   * no engine had the request yet, so the retry adds no work to the fleet and costs no budget.
    */
-  | { readonly retry: "other"; readonly aloneMs: number | null };
+  | { readonly retry: "other"; readonly aloneMs: number | null; readonly free: boolean };
 
 const NO: Next = { retry: false };
 
@@ -59,8 +60,9 @@ export function afterAttempt(end: AttemptEnd, seen: Circumstances, draw: number)
   if (end.kind === "stale-connection" && !seen.freshTried) return { retry: "fresh" };
   if (!worthRetrying(end, seen) || seen.attempts >= seen.attemptsMax) return NO;
   const retryAfterMs = end.kind === "answer" ? end.retryAfterMs : null;
-  if (retryAfterMs !== null && retryAfterMs >= RETRY_AFTER_WAITED_MS) return { retry: "other", aloneMs: null };
-  return { retry: "other", aloneMs: Math.max(retryAfterMs ?? 0, ALONE_MIN_MS + ALONE_SPREAD_MS * draw) };
+  const free = end.kind === "connect";
+  if (retryAfterMs !== null && retryAfterMs >= RETRY_AFTER_WAITED_MS) return { retry: "other", aloneMs: null, free };
+  return { retry: "other", aloneMs: Math.max(retryAfterMs ?? 0, ALONE_MIN_MS + ALONE_SPREAD_MS * draw), free };
 }
 
 function worthRetrying(end: AttemptEnd, seen: Circumstances): boolean {
