@@ -21,7 +21,9 @@ describe("an engine that is killed", () => {
   beforeEach(async () => {
     whole = new Whole();
     engines = { one: await whole.engine(), two: await whole.engine() };
-    whole.writeFleet({ one: { url: engines.one!.url }, two: { url: engines.two!.url } });
+    // Half of all requests lose their engine at once, and no traffic before has earned that many retries.
+    const rest = { gateway: { retry: { startTokens: 40 } } };
+    whole.writeFleet({ one: { url: engines.one!.url }, two: { url: engines.two!.url } }, rest);
     const control = await whole.control();
     gateway = await whole.gateway(control.url);
     await gateway.hasSnapshot();

@@ -18,8 +18,9 @@ describe("demand that one engine can't take", () => {
       near: { url: near.url, capacityWps: CAPACITY_WPS },
       far: { url: far.url, capacityWps: CAPACITY_WPS, region: "b" },
     };
-    // 400 ms away: more than an engine that is not nearly full can make one wait.
-    whole.writeFleet(engines, { network: { defaultRttMs: 400 } });
+    // 400 ms away: more than an engine that is not nearly full can make one wait. Only on paper, so that its streams are
+    // shorter than the plan takes them for, and placement by counting streams would send it more than its weight.
+    whole.writeFleet(engines, { network: { defaultRttMs: 400 }, gateway: { placement: "home" } });
     const control = await whole.control();
     const gateway = await whole.gateway(control.url);
     await gateway.hasSnapshot();

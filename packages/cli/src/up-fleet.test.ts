@@ -51,7 +51,9 @@ describe("a fleet file rewritten for this machine", () => {
       ["b", 30],
       ["c", 10],
     ]);
-    expect({ ...rewritten, engines: null, demandRps: null }).toEqual({ ...fleet, engines: null, demandRps: null });
+    const others = { engines: null, demandRps: null, gateway: null };
+    expect({ ...rewritten, ...others }).toEqual({ ...fleet, ...others });
+    expect(rewritten.gateway).toEqual({ ...fleet.gateway, placement: "home" });
   });
 
   it("gives an engine that needs a key or has its health elsewhere to an emulator that has neither", async () => {

@@ -43,6 +43,8 @@ export function rewriteFleet(text: string, file: string, fleet: Fleet, ports: Up
   }
   // Nor does the driver bring one, and people who try the fleet out should not need to.
   delete document.gateway?.clientKeys;
+  // The driver adds the round trips, so that gateways see shorter streams at far engines than the plan takes them for.
+  document.gateway = { ...document.gateway, placement: "home" };
   for (const profile of Object.values(document.profiles ?? {})) profile.file = resolve(folder, profile.file);
   if (document.network?.file !== undefined) document.network.file = resolve(folder, document.network.file);
   for (const byClass of Object.values(document.demandRps ?? {})) {
@@ -59,7 +61,7 @@ interface FleetText {
   >;
   profiles?: Record<string, { file: string }>;
   network?: { file?: string };
-  gateway?: { clientKeys?: unknown };
+  gateway?: { clientKeys?: unknown; placement?: "home" };
   demandRps?: Record<string, Record<string, number>>;
 }
 
