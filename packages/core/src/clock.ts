@@ -13,6 +13,10 @@ export const systemClock: Clock = {
   nowMs: () => performance.now(),
   wallMs: () => Date.now(),
   after(delayMs, task) {
+    if (delayMs <= TIMER_MAX_MS) {
+      const only = setTimeout(task, delayMs).unref();
+      return () => clearTimeout(only);
+    }
     let timer: NodeJS.Timeout;
     const wait = (leftMs: number): void => {
       const partMs = Math.min(leftMs, TIMER_MAX_MS);

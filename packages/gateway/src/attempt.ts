@@ -75,7 +75,10 @@ class Attempt implements EngineEvents, RunningAttempt {
     this.#figures = new AttemptFigures(clock.nowMs());
     this.#timer = new PhaseTimer(clock);
     this.#answer = new ClientAnswer({
-      ...{ response, socket, clock, ownHeaders: answerHeaders },
+      response,
+      socket,
+      clock,
+      ownHeaders: answerHeaders,
       onFull: () => {
         this.#call?.pause();
         this.#timer.rest(true);

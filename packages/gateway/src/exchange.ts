@@ -102,17 +102,21 @@ export function servesModel(exchange: Exchange, engine: Engine): boolean {
 /** The gateway's headers on an engine's answer, names and values in turn. */
 export function answerHeaders(exchange: Exchange, engine: string, choice: Choice): string[] {
   const { requestId, manner } = exchange;
-  return ["x-request-id", requestId, ...choiceHeaders(exchange, engine, choice), ...(manner.headers ?? NONE)];
+  const headers = choiceHeaders(exchange, engine, choice, ["x-request-id", requestId]);
+  for (const each of manner.headers ?? NONE) headers.push(each);
+  return headers;
 }
 
-/** Why this engine; names and values in turn. */
-export function choiceHeaders({ routing }: Exchange, engine: string, { reason, keySource }: Choice): string[] {
-  return [
-    ...["x-guidevane-engine", engine],
-    ...["x-guidevane-snapshot", String(routing.snapshot.version)],
-    ...["x-guidevane-reason", reason],
-    ...["x-guidevane-key-source", keySource],
-  ];
+/** Why this engine; names and values in turn, put after `headers`. */
+export function choiceHeaders(
+  { routing }: Exchange,
+  engine: string,
+  { reason, keySource }: Choice,
+  headers: string[] = [],
+): string[] {
+  headers.push("x-guidevane-engine", engine, "x-guidevane-snapshot", String(routing.snapshot.version));
+  headers.push("x-guidevane-reason", reason, "x-guidevane-key-source", keySource);
+  return headers;
 }
 
 /** How an answer of the gateway's own is said. @param choice `choiceHeaders` of the engine that was asked last */

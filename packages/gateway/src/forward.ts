@@ -139,7 +139,7 @@ export class Forwarder {
     const { attempts, freshTried } = course;
     const seen = { attempts, attemptsMax: settings.retry.attempts, freshTried, leavesTrace: asked.leavesTrace };
     const number = this.#count++;
-    metrics.placed.inc({ reason: choice.reason });
+    metrics.placed.inc(choice.reason);
     routing.countStream(choice.requestClass, choice.slot, 1);
     admission.countAttempt(choice.slot, 1);
     news.attemptBegan(number, {
@@ -149,16 +149,15 @@ export class Forwarder {
     });
     try {
       const running = attempt({
-        ...{
-          client: engine.client,
-          socket: request.socket,
-          response,
-          clock,
-          request: engineRequest(exchange, engine, fresh),
-        },
+        client: engine.client,
+        socket: request.socket,
+        response,
+        clock,
+        request: engineRequest(exchange, engine, fresh),
         timers: this.#timersOf(exchange),
         deadlineAtMs: exchange.deadlineAtMs,
-        ...{ stream: asked.stream, choices: asked.choices },
+        stream: asked.stream,
+        choices: asked.choices,
         servesModel: servesModel(exchange, engine),
         answerHeaders: answerHeaders(exchange, engine.id, choice),
         breakOff: (error: ApiError): string => streamError(manner.dialect, error, requestId),
@@ -229,7 +228,7 @@ export class Forwarder {
   #shed(exchange: Exchange): Outcome {
     const { metrics, demand, random } = this.#parts;
     if (exchange.className !== undefined) demand.shed(exchange.className);
-    metrics.shed.inc({ class: exchange.className ?? OTHER, reason: "engine-limit" });
+    metrics.shed.inc(exchange.className ?? OTHER, "engine-limit");
     const error = shedError("engine-limit", random());
     exchange.decision.error = error.code;
     writeError(exchange.response, error, ownAnswer(exchange));
@@ -264,7 +263,7 @@ export class Forwarder {
 
   #observe({ className, arrivedMs, decision }: Exchange, { id }: Engine, report: AttemptReport): void {
     const { metrics } = this.#parts;
-    metrics.attempts.inc({ engine: id, outcome: report.outcome });
+    metrics.attempts.inc(id, report.outcome);
     countAnswer(metrics, className, arrivedMs, report);
     const firstContentMs = report.answer?.firstContentMs ?? null;
     decision.ttftMs = firstContentMs === null ? null : firstContentMs - arrivedMs;

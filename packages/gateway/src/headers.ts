@@ -58,7 +58,7 @@ export function headersToEngine(raw: readonly string[], { passthrough, withheld,
     if (withheld.includes(name)) continue;
     out.push(raw[i]!, raw[i + 1]!);
   }
-  out.push(...added);
+  for (const each of added) out.push(each);
   return out;
 }
 
@@ -81,7 +81,7 @@ export function headersToClient(raw: readonly string[], added: readonly string[]
     if (status === 204 && name === "content-length") continue;
     out.push(raw[i]!, raw[i + 1]!);
   }
-  out.push(...added);
+  for (const each of added) out.push(each);
   return out;
 }
 

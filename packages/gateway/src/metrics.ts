@@ -1,4 +1,5 @@
-import { AggregatorRegistry, Counter, Gauge, Histogram, Registry } from "prom-client";
+import { AggregatorRegistry, Counter, Gauge, Registry } from "prom-client";
+import { Spread, Tally } from "./fast-metrics.ts";
 
 /** From a millisecond to the longest answers, in seconds. */
 const LATENCY_BUCKETS = [0.001, 0.005, 0.01, 0.025, 0.05, 0.1, 0.25, 0.5, 1, 2.5, 5, 10, 30, 60, 120, 300];
@@ -10,25 +11,25 @@ const ROUTE_BUCKETS = [0.000001, 0.0000025, 0.000005, 0.00001, 0.000025, 0.00005
 /** The gateway's metrics, CONTRACT §8. Labels hold names from the fleet only; anything else is `other`. */
 export interface GatewayMetrics {
   readonly registry: Registry;
-  readonly requests: Counter<"class" | "outcome">;
-  readonly attempts: Counter<"engine" | "outcome">;
+  readonly requests: Tally<"class", "outcome">;
+  readonly attempts: Tally<"engine", "outcome">;
   readonly inFlight: Gauge<"engine">;
   readonly retries: Counter<"result">;
   readonly retryBudgetTokens: Gauge;
-  readonly shed: Counter<"class" | "reason">;
+  readonly shed: Tally<"class", "reason">;
   readonly queueDepth: Gauge<"class">;
   readonly penaltyFactor: Gauge<"engine">;
-  readonly routeSeconds: Histogram;
-  readonly ttftSeconds: Histogram<"class">;
-  readonly tbotSeconds: Histogram<"class">;
-  readonly tokens: Counter<"class" | "kind">;
-  readonly answersWithoutUsage: Counter<"class">;
+  readonly routeSeconds: Spread;
+  readonly ttftSeconds: Spread<"class">;
+  readonly tbotSeconds: Spread<"class">;
+  readonly tokens: Tally<"class", "kind">;
+  readonly answersWithoutUsage: Tally<"class">;
   readonly answersUnread: Counter<"class">;
   readonly malformedEvents: Counter<"class">;
   readonly observerFailures: Counter;
   readonly decisionBytes: Gauge;
-  readonly requestSeconds: Histogram<"class">;
-  readonly placed: Counter<"reason">;
+  readonly requestSeconds: Spread<"class">;
+  readonly placed: Tally<"reason">;
   readonly snapshotVersion: Gauge;
   readonly snapshotAgeSeconds: Gauge;
   readonly snapshotRefused: Counter<"reason">;
@@ -50,13 +51,13 @@ export function createMetrics(): GatewayMetrics {
   const registers = [registry];
   return {
     registry,
-    requests: new Counter({
+    requests: new Tally({
       name: "guidevane_requests_total",
       help: "Requests by class and how they ended",
       labelNames: ["class", "outcome"],
       registers,
     }),
-    attempts: new Counter({
+    attempts: new Tally({
       name: "guidevane_attempts_total",
       help: "Attempts at engines and how they ended",
       labelNames: ["engine", "outcome"],
@@ -91,39 +92,39 @@ export function createMetrics(): GatewayMetrics {
       labelNames: ["engine"],
       registers,
     }),
-    shed: new Counter({
+    shed: new Tally({
       name: "guidevane_shed_total",
       help: "Requests refused to protect the fleet",
       labelNames: ["class", "reason"],
       registers,
     }),
-    routeSeconds: new Histogram({
+    routeSeconds: new Spread({
       name: "guidevane_route_seconds",
       help: "Time to choose an engine",
       buckets: ROUTE_BUCKETS,
       registers,
     }),
-    ttftSeconds: new Histogram({
+    ttftSeconds: new Spread({
       name: "guidevane_ttft_seconds",
       help: "From a stream's arrival to its first event with content",
       labelNames: ["class"],
       buckets: LATENCY_BUCKETS,
       registers,
     }),
-    tbotSeconds: new Histogram({
+    tbotSeconds: new Spread({
       name: "guidevane_tbot_seconds",
       help: "Mean time between the output tokens of a stream",
       labelNames: ["class"],
       buckets: TBOT_BUCKETS,
       registers,
     }),
-    tokens: new Counter({
+    tokens: new Tally({
       name: "guidevane_tokens_total",
       help: "Tokens by the usage that engines told",
       labelNames: ["class", "kind"],
       registers,
     }),
-    answersWithoutUsage: new Counter({
+    answersWithoutUsage: new Tally({
       name: "guidevane_answers_without_usage_total",
       help: "Good answers that told no usage, so that their tokens are not counted",
       labelNames: ["class"],
@@ -151,14 +152,14 @@ export function createMetrics(): GatewayMetrics {
       help: "Memory set aside for the last decisions",
       registers,
     }),
-    requestSeconds: new Histogram({
+    requestSeconds: new Spread({
       name: "guidevane_request_seconds",
       help: "From a request's arrival to the end of its answer",
       labelNames: ["class"],
       buckets: LATENCY_BUCKETS,
       registers,
     }),
-    placed: new Counter({
+    placed: new Tally({
       name: "guidevane_placed_total",
       help: "Why requests went where they went",
       labelNames: ["reason"],

@@ -14,7 +14,7 @@ import { Engines } from "./engines.ts";
 import { GuardAdmission } from "./guard-admission.ts";
 import type { AttemptNews } from "./guard-penalties.ts";
 import { SharedStreams } from "./guard-streams.ts";
-import { createMetrics, type GatewayMetrics } from "./metrics.ts";
+import { createMetrics, type GatewayMetrics, OTHER } from "./metrics.ts";
 import { PlainEngineClient } from "./plain-engine-client.ts";
 import { ResponseMemory } from "./response-memory.ts";
 import { createRoute } from "./route.ts";
@@ -147,7 +147,7 @@ export class RequestThread {
         if (this.#stopped !== null) response.shouldKeepAlive = false;
         route(request, response);
       },
-      () => this.metrics.requests.inc({ class: "other", outcome: "rejected" }),
+      () => this.metrics.requests.inc(OTHER, "rejected"),
       () => {
         // A connection that was promised to be kept alive is idle only after its answer.
         if (this.#stopped !== null) setImmediate(() => this.#front.closeIdleConnections());

@@ -193,7 +193,7 @@ class RequestPath {
     if (answer === null) return this.#end(exchange, "cancelled");
     if (answer.kind === "shed") {
       demand.shed(requestClass);
-      metrics.shed.inc({ class: requestClass, reason: answer.reason });
+      metrics.shed.inc(requestClass, answer.reason);
       return this.#refuse(exchange, shedError(answer.reason, random()), "shed");
     }
     try {
@@ -247,7 +247,7 @@ class RequestPath {
   #route({ router }: Routing, text: Buffer): RouteStatus {
     const fromMs = performance.now();
     const status = router.route(this.#facts, text, this.#out);
-    this.#parts.metrics.routeSeconds.observe((performance.now() - fromMs) / 1000);
+    this.#parts.metrics.routeSeconds.add("", (performance.now() - fromMs) / 1000);
     return status;
   }
 
@@ -277,8 +277,8 @@ class RequestPath {
     decision.outcome = outcome;
     decisions.end(decision);
     const requestClass = exchange?.className ?? OTHER;
-    metrics.requests.inc({ class: requestClass, outcome });
+    metrics.requests.inc(requestClass, outcome);
     if (exchange === undefined) return;
-    metrics.requestSeconds.observe({ class: requestClass }, (clock.nowMs() - exchange.arrivedMs) / 1000);
+    metrics.requestSeconds.add(requestClass, (clock.nowMs() - exchange.arrivedMs) / 1000);
   }
 }
