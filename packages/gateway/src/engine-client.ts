@@ -9,6 +9,12 @@ export interface EngineClient {
   close(): void;
 }
 
+/**
+ * Connections older than this carry no further request, so that an engine whose name leads elsewhere by now is found there
+ * under steady traffic too. A connection a minute is no cost.
+ */
+export const CONNECTION_MAX_AGE_MS = 60_000;
+
 export interface EngineRequest {
   readonly method: "GET" | "POST";
   /** Path and query as they go on the request line. */

@@ -1,6 +1,13 @@
 import { connect as connectTcp, type Socket, type TcpNetConnectOpts } from "node:net";
 import type { Clock } from "@guidevane/core";
-import type { EngineCall, EngineClient, EngineEvents, EngineFailure, EngineRequest } from "./engine-client.ts";
+import {
+  CONNECTION_MAX_AGE_MS,
+  type EngineCall,
+  type EngineClient,
+  type EngineEvents,
+  type EngineFailure,
+  type EngineRequest,
+} from "./engine-client.ts";
 import { connectFailure } from "./engine-failure.ts";
 import { type AnswerEvents, HttpAnswerParser } from "./http-answer-parser.ts";
 
@@ -136,8 +143,9 @@ class Connection {
   /** Whether an idle connection can carry a request. */
   get usable(): boolean {
     const socket = this.#socket;
+    const isYoung = this.#clock.nowMs() - this.#openedMs < CONNECTION_MAX_AGE_MS;
     // Bytes of a body that the engine answered without reading would stand before the next request.
-    return !socket.destroyed && socket.writable && socket.readable && socket.writableLength === 0;
+    return isYoung && !socket.destroyed && socket.writable && socket.readable && socket.writableLength === 0;
   }
 
   send(bytes: readonly Uint8Array[], events: EngineEvents): EngineCall {

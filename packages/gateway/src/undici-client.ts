@@ -3,7 +3,14 @@ import { type ConnectionOptions, connect as connectTls } from "node:tls";
 import type { Clock } from "@guidevane/core";
 import { Client, type Dispatcher } from "undici";
 import type { EngineTlsSecrets } from "./credentials.ts";
-import type { EngineCall, EngineClient, EngineEvents, EngineFailure, EngineRequest } from "./engine-client.ts";
+import {
+  CONNECTION_MAX_AGE_MS,
+  type EngineCall,
+  type EngineClient,
+  type EngineEvents,
+  type EngineFailure,
+  type EngineRequest,
+} from "./engine-client.ts";
 import { connectFailure } from "./engine-failure.ts";
 import { tlsOptions } from "./engine-tls.ts";
 import { dropContinues } from "./interim-answers.ts";
@@ -71,13 +78,16 @@ export class UndiciEngineClient implements EngineClient {
   }
 
   #release(connection: Connection): void {
-    if (this.#closed || !connection.reusable) connection.close();
+    const ageMs = this.#options.clock.nowMs() - connection.openedMs;
+    if (this.#closed || !connection.reusable || ageMs >= CONNECTION_MAX_AGE_MS) connection.close();
     else this.#idle.push(connection);
   }
 }
 
 class Connection {
   readonly client: Client;
+  /** When the present socket was asked for. */
+  openedMs = 0;
   /** Requests that the present socket has carried. */
   served = 0;
   /** A request is sent, and its final answer has not begun. */
@@ -99,6 +109,7 @@ class Connection {
         const socket = connect(secure ? { ...at, ...tlsOptions(host, tls) } : at, secure);
         this.socket = socket;
         this.served = 0;
+        this.openedMs = clock.nowMs();
         const stopTimer = clock.after(connectMs, () =>
           socket.destroy(new ConnectTimeout(`no connection after ${connectMs} ms`)),
         );

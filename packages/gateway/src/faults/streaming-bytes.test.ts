@@ -1,9 +1,9 @@
 import { ManualClock } from "@guidevane/core";
 import { afterEach, describe, expect, it } from "vitest";
 import type { Decision } from "../decision.ts";
+import { chat, D, DONE, FIN, faultBench, NORMAL, streamOf, U } from "../testing/fault-bench.ts";
 import { chunked, LAST_CHUNK, STREAM_HEAD } from "../testing/scripted-engine.ts";
 import { CHAT, createSetup, eventually, metric } from "../testing/setup.ts";
-import { chat, D, DONE, FIN, faultBench, NORMAL, streamOf, U } from "./fault-bench.ts";
 
 /** Streams that are written in odd ways reach the client as they were sent, and are read all the same. */
 

@@ -1,8 +1,8 @@
 import { afterEach, describe, expect, it } from "vitest";
+import { answersWell, begun, chat, D, DONE, FIN, faultBench, NORMAL } from "../testing/fault-bench.ts";
 import { headerIn } from "../testing/raw-client.ts";
 import { chunked, jsonAnswer, LAST_CHUNK, STREAM_HEAD } from "../testing/scripted-engine.ts";
 import { CHAT, createSetup, eventually, metric, PLAIN_BODY } from "../testing/setup.ts";
-import { answersWell, begun, chat, D, DONE, FIN, faultBench, NORMAL } from "./fault-bench.ts";
 
 /** Clients that leave, reset, ask oddly or send much. */
 

@@ -1,9 +1,9 @@
 import { ManualClock } from "@guidevane/core";
 import { afterEach, describe, expect, it } from "vitest";
+import { begun, chat, D, DONE, FIN, faultBench, streamOf, U } from "../testing/fault-bench.ts";
 import { headerIn } from "../testing/raw-client.ts";
 import { chunked, LAST_CHUNK } from "../testing/scripted-engine.ts";
 import { CHAT, createSetup, metric } from "../testing/setup.ts";
-import { begun, chat, D, DONE, FIN, faultBench, streamOf, U } from "./fault-bench.ts";
 
 /** How a stream ended: what its client is told, and what is written down. */
 
