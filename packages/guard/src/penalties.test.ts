@@ -252,6 +252,19 @@ describe("a verdict", () => {
     ]);
   });
 
+  it("goes when health takes the engine out: what comes back is another process, not held to how the last one died", () => {
+    const { penalties, fleet, nowMs } = feed(Array(6).fill("fault"), 500);
+    expect(penalties.verdict("e0").failFactor).toBe(PENALTY_FLOOR);
+    const dead = { ...fleet.engines.get("e0")!, takes: false };
+    penalties.began(500, BEGUN, nowMs);
+    penalties.tick({ ...fleet, engines: new Map(fleet.engines).set("e0", dead) }, nowMs);
+    expect(penalties.verdict("e0")).toMatchObject({ factor: 1, failFactor: 1, evidence: null });
+    // Answers that were under way at the old process end late, and count nothing either.
+    for (let attempt = 500; attempt < 506; attempt++) penalties.ended(attempt, "fault", null);
+    penalties.tick(fleet, nowMs + 250);
+    expect(penalties.verdict("e0").evidence).toBeNull();
+  });
+
   it("goes when the engine goes", () => {
     const { penalties, nowMs } = feed(Array(6).fill("fault"), 500);
     penalties.tick({ engines: new Map(), cells: [] }, nowMs);

@@ -114,6 +114,7 @@ export class Penalties {
    * @returns the engines that have a verdict now or had one before
    */
   tick(fleet: PenaltyFleet, nowMs: number): Iterable<string> {
+    this.#forgetOut(fleet);
     this.#judgeAnswers(nowMs);
     this.#countOverdue(nowMs);
     this.#judgePaces(nowMs);
@@ -159,9 +160,22 @@ export class Penalties {
     return this.#baseRate.rate;
   }
 
+  /**
+   * Health keeps all traffic from these, and brings them back by a ramp of its own. What their death looked like says
+   * nothing of the process that comes back: held against it, a plan would leave it a fiftieth of its share.
+   */
+  #forgetOut(fleet: PenaltyFleet): void {
+    for (const id of this.#engines.keys()) {
+      if (fleet.engines.get(id)?.takes !== false) continue;
+      this.#engines.delete(id);
+      for (const pace of this.#paces.values()) pace.forget(id);
+    }
+  }
+
   #judgeAnswers(nowMs: number): void {
     let [faults, answers] = [0, 0];
     for (const { engine, fault, beganMs } of this.#answers) {
+      if (this.#engines.get(engine.id) !== engine) continue;
       if (engine.healthy) {
         answers += 1;
         if (fault) faults += 1;
