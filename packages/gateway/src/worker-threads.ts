@@ -64,7 +64,7 @@ export class WorkerThreads implements RequestThreads {
   }
 
   use(compiled: CompiledSnapshot): void {
-    this.#order({ kind: "use", compiled });
+    this.#order({ kind: "use", compiled: withoutRings(compiled) });
   }
 
   configure(settings: RequestSettings): void {
@@ -269,6 +269,12 @@ class Thread {
     const { news } = this.#options;
     (news[name] as (...given: unknown[]) => void)(...given);
   }
+}
+
+/** As threads take it: their rings are in shared memory, and the copy that a message makes is a pause of each thread. */
+function withoutRings(compiled: CompiledSnapshot): CompiledSnapshot {
+  const cells = compiled.snapshot.cells.map((cell) => ({ ...cell, ring: "" }));
+  return { ...compiled, snapshot: { ...compiled.snapshot, cells } };
 }
 
 const REQUEST_WORKER = new URL(
