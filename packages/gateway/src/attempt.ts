@@ -212,11 +212,10 @@ class Attempt implements EngineEvents, RunningAttempt {
   }
 
   #noteFirstToken(nowMs: number): void {
-    if (this.#figures.firstTokenMs !== null) return;
+    if (!this.#options.stream || this.#figures.firstTokenMs !== null) return;
     const observer = this.#observer!;
     if (observer.kind === "events" && observer.firstContentMs === null) return;
     this.#figures.firstTokenMs = nowMs - this.#figures.startMs;
-    if (!this.#options.stream) return;
     this.#options.onFirstToken(this.#figures.firstTokenMs);
     if (this.#phase !== "kept" && !this.#engineDead) this.#armIdle(this.#options.timers.idleMs);
   }

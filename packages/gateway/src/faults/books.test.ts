@@ -1,0 +1,111 @@
+import { once } from "node:events";
+import { type AddressInfo, createServer } from "node:net";
+import { ManualClock } from "@guidevane/core";
+import { afterEach, describe, expect, it } from "vitest";
+import { answersWell, chat, faultBench } from "../testing/fault-bench.ts";
+import { jsonAnswer } from "../testing/scripted-engine.ts";
+import { CHAT, createSetup, metric, PLAIN_BODY } from "../testing/setup.ts";
+
+/** What is written down of requests, and what a large one costs the others. */
+
+const setup = createSetup(afterEach);
+
+describe("the books", () => {
+  it("B165: know no path and no model of a client's making, and count what is not there as no success", async () => {
+    const bench = await faultBench(setup, { a: answersWell });
+    const client = await bench.client();
+    const text = async (): Promise<string> => (await fetch(`${bench.gateway.adminUrl}/metrics`)).text();
+    let before = 0;
+    for (let i = 0; i < 30; i++) {
+      client.send(`GET /v1/models/made-up-${i} HTTP/1.1\r\nhost: x\r\n\r\n`);
+      expect((await client.answer()).status).toBe(404);
+      const own = await bench.client();
+      own.post(`/v1/made-up-${i}`, "{}");
+      expect((await own.answer()).status).toBe(404);
+      client.post(CHAT, `{"model":"made-up-${i}","messages":[]}`);
+      expect((await client.answer()).status).toBe(404);
+      if (i === 0) before = (await text()).split("\n").length;
+    }
+    expect((await text()).split("\n")).toHaveLength(before);
+    expect(await text()).not.toContain("made-up");
+    expect(await text()).not.toContain('outcome="success"');
+    expect(await metric(bench.gateway, 'guidevane_requests_total{class="other",outcome="rejected"}')).toBeGreaterThan(59);
+    await bench.recovers();
+  });
+
+  it("B168: have no time to a first token for an answer that is no stream, and its whole time", async () => {
+    const clock = new ManualClock();
+    const bench = await faultBench(setup, { a: () => {} }, { gateway: { clock } });
+    const client = await bench.client();
+    client.post(CHAT, PLAIN_BODY, { "x-request-id": "it" });
+    const { socket } = await bench.engines.a!.next();
+    clock.advance(4000);
+    socket.write(jsonAnswer('{"choices":[{"message":{"content":"x"},"finish_reason":"stop"}]}'));
+    await client.answer();
+    expect(await bench.ended("it")).toMatchObject({ ttftMs: null, attempts: [{ firstTokenMs: null, endMs: 4000 }] });
+    expect(await metric(bench.gateway, 'guidevane_ttft_seconds_count{class="m"}')).toBe(0);
+    expect(await metric(bench.gateway, 'guidevane_request_seconds_sum{class="m"}')).toBe(4);
+    await bench.recovers();
+  });
+});
+
+describe("a large prompt", () => {
+  /** The longest turn of the event loop while `run` runs, in ms of this thread's CPU: other processes don't count. */
+  async function longestTurnMs(run: () => Promise<void>): Promise<number> {
+    let longest = 0;
+    let running = true;
+    const turns = (async () => {
+      let last = process.threadCpuUsage();
+      while (running) {
+        await new Promise((resolve) => setImmediate(resolve));
+        const used = process.threadCpuUsage(last);
+        longest = Math.max(longest, (used.user + used.system) / 1000);
+        last = process.threadCpuUsage();
+      }
+    })();
+    await run();
+    running = false;
+    await turns;
+    return longest;
+  }
+
+  /** An engine that keeps nothing of what it reads, and answers when all of it came. */
+  async function drain(bytes: number): Promise<string> {
+    const server = createServer((socket) => {
+      let left = bytes;
+      socket.on("error", () => {});
+      socket.on("data", (chunk) => {
+        left -= chunk.length;
+        // The head comes on top of the body.
+        if (left > 0) return;
+        left = bytes;
+        socket.write(jsonAnswer("{}"));
+      });
+    });
+    server.listen(0, "127.0.0.1");
+    await once(server, "listening");
+    setup.cleanups.push(() => server.close());
+    return `http://127.0.0.1:${(server.address() as AddressInfo).port}`;
+  }
+
+  it.skipIf(typeof process.threadCpuUsage !== "function")(
+    "B051: of 20 MB, two at once, stops the event loop for no longer than streams can bear",
+    async () => {
+      const message = { role: "user", content: 'words and "quotes" '.repeat(200) };
+      const body = Buffer.from(chat({ stream: false, messages: Array.from({ length: 5000 }, () => message) }));
+      expect(body.length).toBeGreaterThan(20_000_000);
+      const gateway = await setup.before({ a: await drain(body.length) });
+      const clients = [await setup.client(gateway), await setup.client(gateway)];
+      const longest = await longestTurnMs(async () => {
+        for (const client of clients) {
+          client.post(CHAT, body);
+          // What the client itself spends is in another turn.
+          await new Promise((resolve) => setImmediate(resolve));
+        }
+        for (const client of clients) expect((await client.answer()).status).toBe(200);
+      });
+      expect(longest).toBeLessThan(100);
+      for (const client of clients) client.close();
+    },
+  );
+});
