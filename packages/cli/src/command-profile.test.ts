@@ -24,6 +24,25 @@ async function run(...args: string[]): Promise<{ code: number; out: string; err:
   return { code, out, err };
 }
 
+describe("the profiles that ship", () => {
+  it("are listed and printed, each a valid profile with its source, licence and held-out error", async () => {
+    const { out } = await run("profile", "list");
+    const names = out
+      .split("\n")
+      .slice(1, -1)
+      .map((line) => line.split(/ +/)[0]!);
+    expect(names.length).toBeGreaterThan(10);
+    for (const name of names) {
+      const { code, out: text } = await run("profile", "show", name);
+      expect(code).toBe(0);
+      expect(parseProfile(text, name)).toMatchObject({ profile: name });
+      expect(text).toMatch(/licence: Apache-2\.0/);
+      expect(Number(/tbot: ([\d.]+)/.exec(text)?.[1])).toBeLessThan(0.06);
+    }
+    expect(await run("profile", "show", "tpu")).toMatchObject({ code: 2, err: expect.stringContaining('"tpu"') });
+  });
+});
+
 describe("guidevane profile fit", () => {
   const file = join(folder, "points.csv");
   writeFileSync(file, points());

@@ -3,11 +3,12 @@ import { basename, join } from "node:path";
 import { GuidevaneError } from "@guidevane/core";
 import type { FittedProfile, LoadCurve } from "@guidevane/signals";
 import type { Command } from "commander";
-import { Document, isScalar, visit } from "yaml";
 import { badUsage } from "./exit-code.ts";
 import { plotProfiles } from "./profile-plot.ts";
 import { showFits } from "./profile-text.ts";
+import { profileYaml } from "./profile-yaml.ts";
 import { readInput } from "./read-fleet.ts";
+import { listShipped, shippedProfile } from "./shipped-profiles.ts";
 
 interface FitFlags {
   json?: true;
@@ -33,6 +34,15 @@ export interface CurveFit {
 
 export function addProfile(program: Command): void {
   const profile = program.command("profile").description("measured latency curves of engines");
+  profile
+    .command("list")
+    .description("the profiles that ship with the program: common GPUs and models, from public measurements")
+    .action(() => program.configureOutput().writeOut?.(listShipped()));
+  profile
+    .command("show")
+    .description("print one of them, to be kept beside a fleet file")
+    .argument("<name>", "as `profile list` names it")
+    .action((name: string) => program.configureOutput().writeOut?.(shippedProfile(name)));
   profile
     .command("fit")
     .description("fit profiles to measured load levels (CSV, docs/profiles.md), with the error of levels left out")
@@ -116,15 +126,4 @@ const ROUNDING = 1e-9;
 async function writeProfiles(folder: string, fits: readonly CurveFit[]): Promise<void> {
   await mkdir(folder, { recursive: true });
   for (const { profile } of fits) await writeFile(join(folder, `${profile.profile}.yaml`), profileYaml(profile));
-}
-
-/** A knot is one thing to a reader: on one line. */
-function profileYaml(profile: FittedProfile): string {
-  const document = new Document(profile);
-  visit(document, {
-    Seq(_key, node) {
-      if (node.items.every(isScalar)) node.flow = true;
-    },
-  });
-  return document.toString();
 }

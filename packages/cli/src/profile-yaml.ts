@@ -1,0 +1,13 @@
+import type { FittedProfile } from "@guidevane/signals";
+import { Document, isScalar, visit } from "yaml";
+
+/** A profile file. A knot is one thing to a reader: on one line. */
+export function profileYaml(profile: FittedProfile): string {
+  const document = new Document(profile);
+  visit(document, {
+    Seq(_key, node) {
+      if (node.items.every(isScalar)) node.flow = true;
+    },
+  });
+  return document.toString({ lineWidth: 120 });
+}
