@@ -93,7 +93,7 @@ describe("an attempt", () => {
       breakOff: () => "",
       decide: () => expect.unreachable("nothing to decide: another engine would not help"),
       onCommit: () => expect.unreachable("there is no answer"),
-      ...{ onFirstToken() {}, onObserverFailure() {} },
+      ...{ onFirstToken() {}, onResponseId() {}, onObserverFailure() {} },
     });
     const result = await running.result;
     expect(result).toMatchObject({

@@ -42,18 +42,20 @@ function rowOf(file: string, bytes: Buffer, cut: () => number): StreamRow {
 describe.skipIf(!hasData)(
   `recorded answers${hasData ? "" : " (skipped: no recorded data; set GUIDEVANE_DATA)"}`,
   () => {
-    it.each(STREAM_ROWS)("%s is read for what it holds, wherever it is cut", (...want) => {
+    it.each(STREAM_ROWS)("%s is read for what it holds, wherever it is cut", (...row) => {
+      const want = row as unknown as StreamRow;
       const bytes = readFileSync(join(DATA, want[0]));
       expect(rowOf(want[0], bytes, () => 1)).toEqual(want);
       const random = seededRandom(bytes.length);
       for (const most of [5, 90, 1500]) {
-        const row = rowOf(want[0], bytes, () => 1 + Math.floor(random() * most));
+        const seen = rowOf(want[0], bytes, () => 1 + Math.floor(random() * most));
         // In pieces that hold several events the first content comes with a whole piece.
-        expect(most > 90 ? row.with(3, want[3]) : row.with(3, row[3] === 0 ? 0 : want[3])).toEqual(want);
+        expect(most > 90 ? seen.with(3, want[3]) : seen.with(3, seen[3] === 0 ? 0 : want[3])).toEqual(want);
       }
     });
 
-    it.each(STREAM_ROWS)("%s says the same with other line ends and a byte order mark", (...want) => {
+    it.each(STREAM_ROWS)("%s says the same with other line ends and a byte order mark", (...row) => {
+      const want = row as unknown as StreamRow;
       const text = readFileSync(join(DATA, want[0]), "utf8");
       for (const end of ["\r\n", "\r"]) {
         const bytes = Buffer.from(`\ufeff${text.replaceAll("\n", end)}`);

@@ -38,7 +38,7 @@ async function living(count: number): Promise<number[]> {
   const channel = new BroadcastChannel(MORTALS);
   const ids = new Set<number>();
   channel.onmessage = (event) => {
-    ids.add((event as MessageEvent<{ readonly living: number }>).data.living);
+    ids.add((event as { readonly data: { readonly living: number } }).data.living);
   };
   try {
     await eventually(() => {

@@ -6,7 +6,7 @@ import { MORTALS, type MortalOrder } from "./mortals.ts";
 
 const channel = new BroadcastChannel(MORTALS);
 channel.onmessage = (event) => {
-  const order = (event as MessageEvent<MortalOrder | { readonly living: number }>).data;
+  const order = (event as { readonly data: MortalOrder | { readonly living: number } }).data;
   if (order === null) channel.postMessage({ living: threadId });
   else if (order === threadId)
     setImmediate(() => {
