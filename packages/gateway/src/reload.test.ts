@@ -44,7 +44,7 @@ describe("another fleet file", () => {
     expect(gateway.reload(await withKey("NEW", more))).toEqual(["engines (until the first snapshot comes)"]);
   });
 
-  it("is refused without the gateway's cluster, and the present one stays", async () => {
+  it("B136: is refused without the gateway's cluster, and the present one stays", async () => {
     const { withKey, gateway, ask, keySent } = await start();
     const next = await withKey("NEW");
     expect(() => gateway.reload({ ...next, clusters: new Map() })).toThrow(
