@@ -35,7 +35,8 @@ export class ClientAnswer {
   #pending: Buffer[] = [];
   #flushing = false;
   #headFlushed = false;
-  #full = false;
+  /** Whose `drain` says that the client has room again; null = it has. */
+  #full: ServerResponse | Socket | null = null;
   #over = false;
   #stopStall: () => void = noTimer;
   /** Bytes that the head promises and that are still to come; null = it promises no length. */
@@ -47,7 +48,7 @@ export class ClientAnswer {
 
   /** The client has not yet taken what it was sent. */
   get full(): boolean {
-    return this.#full;
+    return this.#full !== null;
   }
 
   /** Whether more may be written: the head promised no length. */
@@ -101,10 +102,9 @@ export class ClientAnswer {
   }
 
   #leave(): void {
-    const { response } = this.#options;
-    response.off("drain", this.#onDrain);
+    this.#full?.off("drain", this.#onDrain);
     // The rest of a whole answer may still wait for its client.
-    if (this.#full) response.once("drain", this.#stopStall);
+    this.#full?.once("drain", this.#stopStall);
   }
 
   #schedule(): void {
@@ -117,21 +117,31 @@ export class ClientAnswer {
   }
 
   #flush(): void {
-    const { response, onFull } = this.#options;
+    const { response } = this.#options;
     const pending = this.#pending;
     if (pending.length === 0) {
       if (!this.#headFlushed && !response.writableEnded) response.flushHeaders();
       this.#headFlushed = true;
       return;
     }
-    this.#headFlushed = true;
     this.#pending = [];
-    const room = response.write(pending.length === 1 ? pending[0]! : Buffer.concat(pending));
-    if (room || this.#full) return;
-    this.#full = true;
+    const { socket } = response;
+    // Node writes a chunk in three pieces. With nothing before it in the answer it goes to the connection in one.
+    if (this.#headFlushed && response.chunkedEncoding && socket !== null && response.writableLength === 0) {
+      if (!socket.write(framed(pending))) this.#fill(socket);
+      return;
+    }
+    this.#headFlushed = true;
+    if (!response.write(pending.length === 1 ? pending[0]! : Buffer.concat(pending))) this.#fill(response);
+  }
+
+  /** The client does not keep up. */
+  #fill(full: ServerResponse | Socket): void {
+    if (this.#full !== null) return;
+    this.#full = full;
     this.#armStall();
-    onFull();
-    response.once("drain", this.#onDrain);
+    this.#options.onFull();
+    full.once("drain", this.#onDrain);
   }
 
   #armStall(): void {
@@ -145,7 +155,7 @@ export class ClientAnswer {
   }
 
   readonly #onDrain = (): void => {
-    this.#full = false;
+    this.#full = null;
     this.#stopStall();
     this.#options.onRoom();
   };
@@ -161,5 +171,24 @@ export function passOn(
   response.writeHead(kept.status, kept.statusText, headersToClient(kept.headers, ownHeaders, kept.status));
   response.end(kept.body);
 }
+
+/** One chunk of all of them, RFC 9112 §7.1. */
+function framed(pieces: readonly Buffer[]): Buffer {
+  let length = 0;
+  for (const piece of pieces) length += piece.length;
+  const size = length.toString(16);
+  const frame = Buffer.allocUnsafe(size.length + 2 + length + 2);
+  let at = frame.write(`${size}\r\n`, 0, "latin1");
+  for (const piece of pieces) {
+    frame.set(piece, at);
+    at += piece.length;
+  }
+  frame[at] = CR;
+  frame[at + 1] = LF;
+  return frame;
+}
+
+const CR = 0x0d;
+const LF = 0x0a;
 
 function noTimer(): void {}

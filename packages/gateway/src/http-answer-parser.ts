@@ -1,3 +1,14 @@
+import {
+  BARE_LINE_END,
+  HEADER,
+  HEX,
+  LENGTH,
+  SIZE_LINE,
+  STATUS_LINE,
+  shown,
+  startsLikeHttp,
+} from "./http-answer-grammar.ts";
+
 /**
  * Parses the answers of one connection, HTTP/1.1 as RFC 9112 has it and nothing beside it: engines are a known, narrow set
  * of servers, so anything odd is `malformed` and costs them the connection. No line without CRLF, no folded header, no space
@@ -19,6 +30,8 @@ const HEAD_MAX_BYTES = 65_536;
 const INFORMATIONAL_MAX = 32;
 /** A chunk's size with its extensions. */
 const SIZE_LINE_MAX_BYTES = 1024;
+/** Digits of a chunk's size that are read without a look at the whole line. */
+const PLAIN_DIGITS_MAX = 7;
 
 const STATE = {
   head: 0,
@@ -77,7 +90,7 @@ export class HttpAnswerParser {
           this.#events.onData(at === 0 ? bytes : bytes.subarray(at));
           return;
         case STATE.sizeLine:
-          at = this.#line(bytes, at, SIZE_LINE_MAX_BYTES, (line) => this.#sizeLine(line));
+          at = this.#size(bytes, at);
           break;
         case STATE.trailers:
           at = this.#line(bytes, at, HEAD_MAX_BYTES, (line) => this.#trailer(line));
@@ -136,6 +149,22 @@ export class HttpAnswerParser {
     this.#trailing = bytes.length - end;
     take(line.toString("latin1", 0, line.length - 2));
     return end;
+  }
+
+  /** A size and nothing else, whole in these bytes, is read in its place. */
+  #size(bytes: Buffer, from: number): number {
+    let size = 0;
+    let at = from;
+    for (; at < bytes.length && at - from < PLAIN_DIGITS_MAX; at++) {
+      const digit = HEX[bytes[at]!]!;
+      if (digit < 0) break;
+      size = size * 16 + digit;
+    }
+    const plain = this.#rest.length === 0 && size > 0 && bytes[at] === CR && bytes[at + 1] === LF;
+    if (!plain) return this.#line(bytes, from, SIZE_LINE_MAX_BYTES, (line) => this.#sizeLine(line));
+    this.#left = size;
+    this.#state = STATE.chunk;
+    return at + 2;
   }
 
   #sizeLine(line: string): void {
@@ -268,25 +297,3 @@ const EMPTY: Buffer = Buffer.alloc(0);
 const CR = 0x0d;
 const LF = 0x0a;
 const HEAD_END = "\r\n\r\n";
-
-/** RFC 9112 §4: the reason may be empty, and its space with it. What must not leave again in a reason its reader takes out. */
-const STATUS_LINE = /^HTTP\/1\.([01]) ([1-9]\d\d)(?: ([^\0\r\n]*))?$/;
-/** RFC 9110 §5.1, §5.5: a token, a colon, and a value without control characters; blanks around it are not part of it. */
-const HEADER =
-  /^([!#$%&'*+\-.^_`|~0-9A-Za-z]+):[ \t]*((?:[\x21-\x7e\x80-\xff](?:[\t\x20-\x7e\x80-\xff]*[\x21-\x7e\x80-\xff])?)?)[ \t]*$/;
-/** In a head that goes on. */
-const BARE_LINE_END = /(?:^|[^\r])\n|\r[^\n]/;
-const LENGTH = /^\d{1,15}$/;
-/** At most 2^44 bytes; extensions are passed over. */
-const SIZE_LINE = /^([0-9A-Fa-f]{1,11})(?:[ \t]*;[\t\x20-\x7e\x80-\xff]*)?$/;
-
-function startsLikeHttp(bytes: Buffer, from: number): boolean {
-  const length = Math.min(bytes.length - from, HTTP.length);
-  return bytes.toString("latin1", from, from + length) === HTTP.slice(0, length);
-}
-
-const HTTP = "HTTP/1.";
-
-function shown(text: string): string {
-  return JSON.stringify(text.slice(0, 60));
-}

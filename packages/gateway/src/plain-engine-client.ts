@@ -190,7 +190,9 @@ class Connection {
       this.#socket.destroy();
       return false;
     }
-    call.read(Buffer.from(buffer.subarray(0, count)));
+    const bytes = Buffer.allocUnsafe(count);
+    bytes.set(buffer.subarray(0, count));
+    call.read(bytes);
     return true;
   }
 
