@@ -2,7 +2,7 @@ import { readFileSync } from "node:fs";
 import { availableParallelism } from "node:os";
 import { dirname, resolve } from "node:path";
 import type { Command } from "commander";
-import { adminToken, parseAddress, parseThreads } from "./address.ts";
+import { adminToken, parseAddress, parseCount, parseThreads } from "./address.ts";
 import { badUsage } from "./exit-code.ts";
 import { createLog } from "./log.ts";
 import { isChild, tellReady, untilStopped } from "./process-life.ts";
@@ -17,6 +17,7 @@ interface GatewayFlags {
   control: string;
   state: string;
   threads?: string;
+  unreadyMs?: string;
 }
 
 export function addGateway(program: Command): void {
@@ -30,11 +31,13 @@ export function addGateway(program: Command): void {
     .requiredOption("--control <url,url>", "admin addresses of the control planes")
     .requiredOption("--state <dir>", "folder that keeps the last good snapshot")
     .option("--threads <n>", "threads that serve requests (default: as many as cores)")
+    .option("--unready-ms <ms>", "on SIGTERM, serve on for so long while /readyz says 503 (default: 0)")
     .action((flags: GatewayFlags) => gateway(flags));
 }
 
 async function gateway(flags: GatewayFlags): Promise<void> {
   const threads = flags.threads === undefined ? availableParallelism() : parseThreads("--threads", flags.threads);
+  const unreadyMs = flags.unreadyMs === undefined ? 0 : parseCount("--unready-ms", flags.unreadyMs);
   parseAddress("--listen", flags.listen);
   const token = adminToken("--admin", parseAddress("--admin", flags.admin), process.env);
   const controlUrls = flags.control.split(",").map((url) => parseUrl("--control", url));
@@ -61,9 +64,11 @@ async function gateway(flags: GatewayFlags): Promise<void> {
   });
   const watch = watchFleet({ path: flags.fleet, files, logger, take: async (next) => running.reload(next) });
   tellReady();
-  logger.info({ why: await stopped }, "stopping");
+  const why = await stopped;
+  logger.info({ why }, "stopping");
   watch.stop();
-  await (isChild() ? running.stop(CHILD_GRACE_MS) : running.stop());
+  if (isChild()) await running.stop(CHILD_GRACE_MS);
+  else await running.stop(undefined, why === "SIGTERM" ? unreadyMs : 0);
 }
 
 /** `guidevane up` ends everything within five seconds. */

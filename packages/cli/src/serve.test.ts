@@ -120,16 +120,20 @@ describe("a command that serves", { timeout: 60_000 }, () => {
         "--state",
         await folder(),
       ],
-      ...["--listen", "127.0.0.1:0", "--admin", "127.0.0.1:0"],
+      ...["--listen", "127.0.0.1:0", "--admin", "127.0.0.1:0", "--unready-ms", "2000"],
     );
-    const { url } = await gateway.logged("url");
+    const { url, adminUrl: gatewayAdminUrl } = await gateway.logged("url");
     expect(await (await fetch(`${url}/v1/models`)).json()).toMatchObject({ data: [{ id: "demo" }] });
     // "snapshot in use": the control plane's, taken over.
     await gateway.logged("tag");
 
-    gateway.process.kill("SIGINT");
+    gateway.process.kill("SIGTERM");
+    await gateway.logged("why");
+    // Balancers see that it ends before connections are refused.
+    expect((await fetch(`${gatewayAdminUrl}/readyz`)).status).toBe(503);
+    expect((await fetch(`${url}/v1/models`)).status).toBe(200);
     expect((await gateway.ended).code).toBe(0);
-    control.process.kill("SIGTERM");
+    control.process.kill("SIGINT");
     expect((await control.ended).code).toBe(0);
   });
 

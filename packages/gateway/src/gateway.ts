@@ -73,8 +73,11 @@ export interface Gateway {
    *   one stays
    */
   reload(fleet: Fleet): readonly string[];
-  /** Takes no new request, lets running answers finish for up to `graceMs`, then closes everything. */
-  stop(graceMs?: number): Promise<void>;
+  /**
+   * Is not ready any more at once, and serves on for `unreadyMs`, so that balancers see it before connections are refused.
+   * Then takes no new request, lets running answers finish for up to `graceMs`, and closes everything.
+   */
+  stop(graceMs?: number, unreadyMs?: number): Promise<void>;
 }
 
 const REPORT_EVERY_MS = 1000;
@@ -287,8 +290,9 @@ export async function startGateway(options: GatewayOptions): Promise<Gateway> {
   log.info({ url, adminUrl, cluster, router: factory.kind, snapshot: snapshots.tag ?? "bootstrap" }, "gateway listens");
 
   let stopped: Promise<void> | null = null;
-  const stop = async (graceMs: number): Promise<void> => {
+  const stop = async (graceMs: number, unreadyMs: number): Promise<void> => {
     stopping = true;
+    if (unreadyMs > 0) await new Promise<void>((resolve) => clock.after(unreadyMs, resolve));
     await threads.stop(graceMs);
     for (const stopTimer of stopTimers) stopTimer();
     prober.stop();
@@ -308,8 +312,8 @@ export async function startGateway(options: GatewayOptions): Promise<Gateway> {
       present = next;
       return keys;
     },
-    stop: (graceMs = GRACE_MS) => {
-      stopped ??= stop(graceMs);
+    stop: (graceMs = GRACE_MS, unreadyMs = 0) => {
+      stopped ??= stop(graceMs, unreadyMs);
       return stopped;
     },
   };

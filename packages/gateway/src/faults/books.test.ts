@@ -29,7 +29,9 @@ describe("the books", () => {
     expect((await text()).split("\n")).toHaveLength(before);
     expect(await text()).not.toContain("made-up");
     expect(await text()).not.toContain('outcome="success"');
-    expect(await metric(bench.gateway, 'guidevane_requests_total{class="other",outcome="rejected"}')).toBeGreaterThan(59);
+    expect(await metric(bench.gateway, 'guidevane_requests_total{class="other",outcome="rejected"}')).toBeGreaterThan(
+      59,
+    );
     await bench.recovers();
   });
 

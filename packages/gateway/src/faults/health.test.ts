@@ -136,3 +136,38 @@ describe("an engine that is cooling", () => {
     await bench.recovers();
   });
 });
+
+describe("a gateway that is replaced", () => {
+  it("B098: is not ready at once, serves on for a while, then lets its streams finish", async () => {
+    const clock = new ManualClock();
+    const engine = await setup.engine(begins);
+    const gateway = await setup.before({ a: engine }, "", { clock });
+    const streams = [await setup.client(gateway), await setup.client(gateway)];
+    for (const client of streams) {
+      client.post(CHAT, chat());
+      await client.until('"1"');
+    }
+    const sockets = engine.requests.map(({ socket }) => socket);
+    const kept = await setup.client(gateway);
+    const stopped = gateway.stop(60_000, 5000);
+    const admin = async (path: string): Promise<number> => (await fetch(`${gateway.adminUrl}${path}`)).status;
+    expect([await admin("/readyz"), await admin("/healthz")]).toEqual([503, 200]);
+    for (let passed = 0; passed < 4; passed++) {
+      clock.advance(1000);
+      const client = await setup.client(gateway);
+      client.post(CHAT, PLAIN_BODY);
+      expect((await client.answer()).status).toBe(200);
+      client.close();
+    }
+    kept.post(CHAT, chat());
+    await kept.until('"1"');
+    clock.advance(1000);
+    await eventually(async () => (await setup.client(gateway).catch(() => null)) === null);
+    expect(await admin("/healthz")).toBe(200);
+    for (const socket of [...sockets, engine.requests.at(-1)!.socket])
+      socket.write(Buffer.concat([chunked(FIN + DONE), Buffer.from(LAST_CHUNK)]));
+    for (const client of [...streams, kept]) expect((await client.answer()).body.toString()).toBe(D("1") + FIN + DONE);
+    await stopped;
+    await Promise.all([...streams, kept].map(({ closed }) => closed));
+  });
+});
