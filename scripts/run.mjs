@@ -1,4 +1,4 @@
-// The one way in: `node scripts/run.mjs up|test|fuzz|build [arguments]`, from a fresh clone with nothing installed before.
+// The one way in: `node scripts/run.mjs up|test|fuzz|stress|build [arguments]`, from a fresh clone with nothing installed before.
 // It installs what the lockfile says, builds what changed and starts the program under a Node that is new enough. The
 // Node that runs this file may be an older one, so nothing here needs a package or a Node above 18.
 import { constants } from "node:os";
@@ -12,6 +12,7 @@ const programs = {
   up: ["packages/cli/dist/main.js", "up"],
   test: ["node_modules/vitest/vitest.mjs", "run"],
   fuzz: ["--expose-gc", "--conditions=@guidevane/source", "packages/gateway/src/testing/fuzz/main.ts"],
+  stress: ["--conditions=@guidevane/source", "scripts/stress/main.ts"],
   build: undefined,
 };
 

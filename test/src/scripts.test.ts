@@ -130,7 +130,7 @@ describe("run.mjs", () => {
   it("refuses a command that it does not know, with exit 2", async () => {
     const child = spawn(process.execPath, [join(root, "scripts/run.mjs"), "fly"], { stdio: "pipe" });
     const [error, [code]] = await Promise.all([text(child.stderr!), once(child, "exit")]);
-    expect(error).toBe('run.mjs: no command "fly"; there are up, test, fuzz, build\n');
+    expect(error).toBe('run.mjs: no command "fly"; there are up, test, fuzz, stress, build\n');
     expect(code).toBe(2);
   });
 });

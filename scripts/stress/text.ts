@@ -1,0 +1,75 @@
+import type { KilledEngine } from "../../test/src/stress/killed-engine.ts";
+import type { Soak } from "../../test/src/stress/soak.ts";
+
+/** A report, and whether all that must be so was so. */
+export interface Report {
+  readonly text: string;
+  readonly good: boolean;
+}
+
+export function showKilledEngine(seen: KilledEngine, rateRps: number): Report {
+  const moved = seen.movedKeys - seen.movedByBound;
+  const rows: Row[] = [
+    [`errors of answers not yet begun, of ${seen.sent} requests at ${rateRps}/s`, counts(seen.errorsBeforeAnswer), "0"],
+    ["streams cut in the middle; counted as running there at the kill", `${seen.cut}; ${seen.running}`, ""],
+    ["last failed attempt at the dead engine", `${seen.quietMs.toFixed(0)} ms (${seen.attemptsFailed} failed)`, "1 s"],
+    ["slowest answer after the kill", `${seen.worstMs.toFixed(0)} ms`, ""],
+    [`keys of living engines elsewhere, of ${seen.livingKeys}`, `${moved}, and ${seen.movedByBound} by the bound`, "0"],
+    ["first answer from it after its port was back", ms(seen.backMs), "5 s"],
+    [
+      "its share, second by second",
+      seen.shares
+        .map((share) => `${(100 * share).toFixed(0)}`)
+        .join(" ")
+        .concat(" %"),
+      "ramped",
+    ],
+    ["keys where they were before all this", `${seen.homeAgain} of ${seen.livingKeys + seen.victimKeys}`, ""],
+    ["the load was at most late by", `${seen.lateMs.toFixed(0)} ms`, ""],
+  ];
+  const errors = Object.keys(seen.errorsBeforeAnswer).length;
+  const good = errors === 0 && seen.quietMs < 1000 && moved === 0 && seen.backMs !== null && seen.backMs < 5000;
+  return { text: table(["what", "seen", "must"], rows), good };
+}
+
+export function showSoak(seen: Soak, rateRps: number, minutes: number): Report {
+  const rows: Row[] = [
+    [`requests in ${minutes} minutes at ${rateRps}/s`, String(seen.sent)],
+    ["answered whole", String(seen.whole)],
+    ["clients that left", String(seen.left)],
+    [`cut by the death of their engine, in ${seen.engineDeaths} deaths`, String(seen.cut)],
+    ["refused as too much", counts(seen.refused)],
+    ["errors that nothing of this explains", String(seen.unexplained.length)],
+    ["versions published, seen each second", String(seen.versions)],
+    ["control planes killed", String(seen.controlDeaths)],
+    ["slots left when all clients were gone", String(seen.slotsLeft)],
+    ["the load was at most late by", `${seen.lateMs.toFixed(0)} ms`],
+  ];
+  const memory = seen.memory.map(({ name, threads, firstMb, lastMb, mostMb, slopeMbPerHour }) => [
+    ...[name, String(threads), firstMb.toFixed(0), lastMb.toFixed(0), mostMb.toFixed(0), slopeMbPerHour.toFixed(1)],
+  ]);
+  const memoryHead = ["process", "threads", "first MB", "last MB", "most MB", "slope of the second half, MB/h"];
+  const unexplained = seen.unexplained.slice(0, SHOWN).map((line) => `- ${line}\n`);
+  return {
+    text: `${table(["what", "seen"], rows)}\n${table(memoryHead, memory)}${unexplained.length > 0 ? "\n" : ""}${unexplained.join("")}`,
+    good: seen.unexplained.length === 0 && seen.slotsLeft === 0,
+  };
+}
+
+const SHOWN = 20;
+
+type Row = readonly string[];
+
+export function table(head: Row, rows: readonly Row[]): string {
+  const line = (cells: Row): string => `| ${cells.join(" | ")} |\n`;
+  return line(head) + line(head.map(() => "---")) + rows.map(line).join("");
+}
+
+export function counts(byName: Readonly<Record<string, number>>): string {
+  const all = Object.entries(byName).map(([name, count]) => `${count} × ${name}`);
+  return all.length === 0 ? "0" : all.join(", ");
+}
+
+export function ms(value: number | null): string {
+  return value === null ? "never" : `${value.toFixed(0)} ms`;
+}
