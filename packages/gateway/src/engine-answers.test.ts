@@ -54,7 +54,7 @@ describe("an engine's answer", () => {
     ["two lengths", "HTTP/1.1 200 OK\r\ncontent-length: 2\r\ncontent-length: 3\r\n\r\n{}"],
     ["a head without end", `HTTP/1.1 200 OK\r\nx: ${"y".repeat(100_000)}`],
     ["a switch of protocols", "HTTP/1.1 101 Switching Protocols\r\nconnection: upgrade\r\nupgrade: x\r\n\r\n"],
-  ])("is a 502 where it is %s", async (_what, bytes) => {
+  ])("B031: is a 502 where it is %s", async (_what, bytes) => {
     const engine = await setup.engine(({ socket }) => socket.write(bytes));
     const gateway = await setup.before({ a: engine });
     const client = await setup.client(gateway);

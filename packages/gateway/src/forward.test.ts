@@ -79,7 +79,7 @@ describe("forwarding", () => {
     expect(chunks.length).toBeLessThan(10);
   });
 
-  it("has no queue of its own: an engine has all requests at once, and none is left behind", async () => {
+  it("B161: has no queue of its own: an engine has all requests at once, and none is left behind", async () => {
     const held: EngineRequestSeen[] = [];
     const engine = await setup.engine((request) => void held.push(request));
     const gateway = await setup.before({ a: engine }, "classes: { m: { model: m, work: 0.01 } }");

@@ -14,7 +14,7 @@ const SLOW_HEAD_CHECK_MS = 1000;
 
 /**
  * The HTTP server in front: node's parser with its limits set, and an answer in the API's shape for what the parser
- * itself refuses. `onRefused` is told of those, `onFinished` of each answer that was written out.
+ * itself refuses. `onRefused` is told of those that were no request yet, `onFinished` of each answer that was written out.
  */
 export function createFront(
   limits: Fleet["gateway"]["limits"],
@@ -68,13 +68,15 @@ export function createFront(
   const refuseRaw = (socket: Duplex, error: ApiError): void => {
     // Into an answer that has begun nothing else can be written, nor in the place of one that is still to come: who waits
     // for that one would take this refusal for it.
-    if ((unfinished.get(socket) ?? []).some(({ headersSent, req }) => headersSent || req.complete)) {
+    const waiting = unfinished.get(socket) ?? [];
+    if (waiting.some(({ headersSent, req }) => headersSent || req.complete)) {
       // What was written goes out: it may be the refusal of the very request that the parser stumbled over.
       socket.end(() => socket.destroy());
       setTimeout(() => socket.destroy(), FLUSH_MS).unref();
       return;
     }
-    onRefused();
+    // Who reads the body of a request that breaks off there tells of it.
+    if (waiting.length === 0) onRefused();
     socket.end(rawError(error), () => socket.destroy());
   };
   server.on("connect", (_request: IncomingMessage, socket: Duplex) => {

@@ -4,7 +4,7 @@ import { ManualClock } from "@guidevane/core";
 import { afterEach, describe, expect, it } from "vitest";
 import { answersWell, chat, faultBench } from "../testing/fault-bench.ts";
 import { jsonAnswer } from "../testing/scripted-engine.ts";
-import { CHAT, createSetup, metric, PLAIN_BODY } from "../testing/setup.ts";
+import { CHAT, createSetup, eventually, metric, PLAIN_BODY } from "../testing/setup.ts";
 
 /** What is written down of requests, and what a large one costs the others. */
 
@@ -33,6 +33,37 @@ describe("the books", () => {
       59,
     );
     await bench.recovers();
+  });
+
+  it("B172: count every request that is refused early, once", async () => {
+    const limits = "limits: { bodyBytes: 1000, headBytes: 2048, bodyMs: 50 }";
+    const bench = await faultBench(setup, { a: answersWell }, { extra: `gateway: { ${limits} }` });
+    const head = `POST ${CHAT} HTTP/1.1\r\nhost: x\r\n`;
+    const refused = async (): Promise<number> => {
+      const text = await (await fetch(`${bench.gateway.adminUrl}/metrics`)).text();
+      const lines = text.matchAll(/^guidevane_requests_total\{.*outcome="(?:rejected|cancelled)"\} (\S+)$/gm);
+      return [...lines].reduce((sum, [, value]) => sum + Number(value), 0);
+    };
+    const ways: readonly (readonly [number | null, string])[] = [
+      [413, `${head}content-length: 5000\r\n\r\n`],
+      [431, `${head}x-large: ${"x".repeat(4000)}\r\n\r\n`],
+      [400, `${head}content-length: +4\r\n\r\nabcd`],
+      [400, `${head}content-length: 5\r\n\r\nhello`],
+      [404, `${head}content-length: 13\r\n\r\n{"model":"n"}`],
+      [405, `PUT ${CHAT} HTTP/1.1\r\nhost: x\r\ncontent-length: 0\r\n\r\n`],
+      [408, `${head}content-length: 5\r\n\r\nhe`],
+      [null, `${head}content-length: 5\r\n\r\nhe`],
+    ];
+    for (const [at, [status, bytes]] of ways.entries()) {
+      const client = await bench.client();
+      client.send(bytes);
+      if (status === null) client.socket.end();
+      else expect((await client.answer()).status).toBe(status);
+      client.close();
+      await eventually(async () => (await refused()) === at + 1);
+    }
+    await bench.recovers();
+    expect(await refused()).toBe(ways.length);
   });
 
   it("B168: have no time to a first token for an answer that is no stream, and its whole time", async () => {

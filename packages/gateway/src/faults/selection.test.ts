@@ -5,8 +5,11 @@ import { ManualClock } from "@guidevane/core";
 import { afterEach, describe, expect, it } from "vitest";
 import type { Gateway } from "../gateway.ts";
 import { answersWell, begun, chat, D, faultBench, type Script } from "../testing/fault-bench.ts";
+import { fleetOf } from "../testing/fleet.ts";
+import { headerIn } from "../testing/raw-client.ts";
 import { jsonAnswer } from "../testing/scripted-engine.ts";
 import { CHAT, createSetup, eventually, metric, PLAIN_BODY } from "../testing/setup.ts";
+import { snapshotOf } from "../testing/snapshot.ts";
 
 /** What the gateway counts at engines, and how it reaches them. */
 
@@ -93,5 +96,39 @@ describe("an engine's address", () => {
     client.post(CHAT, PLAIN_BODY);
     expect((await client.answer()).status).toBe(200);
     expect(engine.requests[0]!.requestLine).toBe(`POST ${path} HTTP/1.1`);
+  });
+});
+
+describe("snapshots that follow each other fast", () => {
+  it("B142: send each request to an engine of the snapshot that routed it, and all are served", async () => {
+    const engines = {
+      a: await setup.engine(answersWell),
+      b: await setup.engine(answersWell),
+      c: await setup.engine(answersWell),
+    };
+    const fleetWith = (ids: readonly ("a" | "b" | "c")[]) =>
+      fleetOf(Object.fromEntries(ids.map((id) => [id, engines[id].url])));
+    const lists = [["a", "b", "c"], ["c", "b"], ["b", "a"], ["a"], ["c", "a", "b"], ["c"]] as const;
+    const fleets = await Promise.all(lists.map(fleetWith));
+    const gateway = await setup.gateway(fleets[0]!);
+    const clients = await Promise.all(Array.from({ length: 8 }, () => setup.client(gateway)));
+    for (let version = 1; version <= 60; version++) {
+      const ids = lists[version % lists.length]!;
+      const weights = Object.fromEntries(ids.map((id) => [id, 1 / ids.length]));
+      const snapshot = snapshotOf(fleets[version % lists.length]!, { version }, weights);
+      const running = clients.map((client, i) => {
+        client.post(CHAT, chat({ prompt_cache_key: `${version} ${i}` }));
+        return client.answer();
+      });
+      // These are on their way while the list changes; those after it know the new one alone.
+      expect(gateway.offer(JSON.stringify(snapshot)).kind).toBe("taken");
+      for (const answer of await Promise.all(running)) expect(answer.status).toBe(200);
+      for (const client of clients.slice(0, 3)) {
+        client.post(CHAT, chat({ prompt_cache_key: `${version}` }));
+        const answer = await client.answer();
+        expect([answer.status, headerIn(answer, "x-guidevane-snapshot")]).toEqual([200, String(version)]);
+        expect(ids).toContain(headerIn(answer, "x-guidevane-engine"));
+      }
+    }
   });
 });
