@@ -1,4 +1,5 @@
 import type { KilledEngine } from "../../test/src/stress/killed-engine.ts";
+import type { ScenarioRow } from "../../test/src/stress/scenarios.ts";
 import type { Soak } from "../../test/src/stress/soak.ts";
 
 /** A report, and whether all that must be so was so. */
@@ -54,6 +55,38 @@ export function showSoak(seen: Soak, rateRps: number, minutes: number): Report {
     text: `${table(["what", "seen"], rows)}\n${table(memoryHead, memory)}${unexplained.length > 0 ? "\n" : ""}${unexplained.join("")}`,
     good: seen.unexplained.length === 0 && seen.slotsLeft === 0,
   };
+}
+
+export function showScenarios(rows: readonly ScenarioRow[], rateRps: number): Report {
+  const head = [
+    ...[
+      "what",
+      "requests",
+      "errors before an answer",
+      "cut; of answers begun at what died",
+      "of all these, sent later",
+      "p99 TTFT before; from then on",
+    ],
+    ...["to the new optimum; and back", "gap at the end"],
+  ];
+  const text = table(
+    head,
+    rows.map((row) => [
+      ...[row.name, String(row.sent), counts(row.errorsBeforeAnswer), `${row.cut}; ${row.running ?? "–"}`],
+      String(row.beyond),
+      `${ms(row.p99TtftBeforeMs)}; ${ms(row.p99TtftMs)}`,
+      `${settled(row.optimumMs)}; ${settled(row.optimumAfterMs)}`,
+      row.gap === null ? "–" : `${(100 * row.gap).toFixed(2)} %`,
+    ]),
+  );
+  return {
+    text: `${rateRps} requests/s in each of two clusters.\n\n${text}`,
+    good: rows.every(({ beyond }) => beyond === 0),
+  };
+}
+
+function settled(value: number | null): string {
+  return value === null ? "no move" : `${(value / 1000).toFixed(1)} s`;
 }
 
 const SHOWN = 20;

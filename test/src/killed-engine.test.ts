@@ -15,7 +15,7 @@ describe("one of four engines killed with SIGKILL under load, every part a proce
       short: true,
     });
     expect(seen.errorsBeforeAnswer).toEqual({});
-    expect(seen.cut).toBeLessThanOrEqual(seen.running + RUNNING_UNSEEN);
+    expect(seen.cut).toBeLessThanOrEqual(seen.running);
     expect(seen.attemptsFailed).toBeGreaterThan(0);
     expect(seen.quietMs).toBeLessThan(1000);
     expect(seen.victimKeys).toBeGreaterThan(5);
@@ -26,6 +26,3 @@ describe("one of four engines killed with SIGKILL under load, every part a proce
     expect(first).toBeLessThan(0.2);
   }, 30_000);
 });
-
-/** Answers that began between the count and the kill. */
-const RUNNING_UNSEEN = 2;

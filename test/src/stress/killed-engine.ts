@@ -72,8 +72,8 @@ export async function killEngine(options: KilledEngineOptions): Promise<KilledEn
     const failedAttempts = () => fleet.metric("a", "guidevane_attempts_total", `engine="${VICTIM}",outcome="fault"`);
     const failedBefore = await failedAttempts();
     const killedMs = performance.now();
-    const running = load.underWay().filter((engine) => engine === VICTIM).length;
     await fleet.program(VICTIM).end("SIGKILL");
+    const diedMs = performance.now();
     const watched = watchFailures(failedAttempts, failedBefore, killedMs, options.awayMs);
     await delay(options.awayMs / 2);
     const during = await placesOf(urls, options.keys);
@@ -95,7 +95,7 @@ export async function killEngine(options: KilledEngineOptions): Promise<KilledEn
       sent: seen.length,
       errorsBeforeAnswer: tally(failed.filter(({ firstByteMs }) => firstByteMs === null)),
       cut: failed.filter(({ firstByteMs }) => firstByteMs !== null).length,
-      running,
+      running: affected.filter(({ engine, sentMs }) => engine === VICTIM && sentMs <= diedMs).length,
       quietMs,
       attemptsFailed,
       worstMs: affected.reduce((most, { sentMs, endMs }) => Math.max(most, endMs - sentMs), 0),
