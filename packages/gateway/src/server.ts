@@ -14,7 +14,7 @@ const SLOW_HEAD_CHECK_MS = 1000;
 
 /**
  * The HTTP server in front: node's parser with its limits set, and an answer in the API's shape for what the parser
- * itself refuses. `onRefused` is told of those that were no request yet, `onFinished` of each answer that was written out.
+ * itself refuses. `onRefused` is told of those that were no request yet, `onFinished` of each answer that went out.
  */
 export function createFront(
   limits: Fleet["gateway"]["limits"],

@@ -70,6 +70,15 @@ vllm:num_requests_waiting_by_reason{reason="deferred"} 296
     expect(read("guidevane_emulator_ready_replicas 3\n").signals.readyReplicas).toBe(3);
     expect(read("guidevane_emulator_ready_replicas 0\n").signals.readyReplicas).toBe(0);
   });
+
+  it("B083: takes an engine that sleeps for one without a ready replica, until it wakes", () => {
+    const page = (awake: string) =>
+      read(
+        `vllm:engine_sleep_state{engine="0",sleep_state="awake"} ${awake}\n` +
+          'vllm:engine_sleep_state{engine="0",sleep_state="weights_offloaded"} 0\n',
+      ).signals.readyReplicas;
+    expect([page("0.0"), page("1.0"), page("NaN")]).toEqual([0, "not-offered", "not-offered"]);
+  });
 });
 
 const DATA = process.env.GUIDEVANE_DATA ?? join(import.meta.dirname, "../../../../../shared/data");

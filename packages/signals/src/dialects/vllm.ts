@@ -43,6 +43,7 @@ const NAMES = [
   "vllm:num_requests_waiting_by_reason",
   "vllm:kv_cache_usage_perc",
   "vllm:gpu_cache_usage_perc",
+  "vllm:engine_sleep_state",
   ...counterNames(Object.values(COUNTERS)),
 ];
 const WANTED: ReadonlySet<string> = new Set([READY_REPLICAS, ...NAMES, ...NAMES.map((name) => `ray_${name}`)]);
@@ -69,8 +70,11 @@ function kvUsage(page: PrometheusPage): number | "missing" {
   return averageOf(find(page, "vllm:kv_cache_usage_perc", "vllm:gpu_cache_usage_perc"));
 }
 
+/** An engine that sleeps is healthy by its own word, takes requests and answers none: it has no replica that is ready. */
 function readyReplicas(page: PrometheusPage): number | "missing" | "not-offered" {
-  return page.samples.has(READY_REPLICAS) ? sumOf(firstOf(page, [READY_REPLICAS])) : "not-offered";
+  if (page.samples.has(READY_REPLICAS)) return sumOf(firstOf(page, [READY_REPLICAS]));
+  const awake = find(page, "vllm:engine_sleep_state").filter(({ labels }) => labels.sleep_state === "awake");
+  return sumOf(awake) === 0 ? 0 : "not-offered";
 }
 
 function counter(page: PrometheusPage, name: CounterName): ReadonlyMap<string, number> {
