@@ -16,19 +16,14 @@ const OPTIONS = {
   seconds: { type: "string", default: "20" },
   "control-seconds": { type: "string", default: "60" },
   only: { type: "string", multiple: true },
+  keys: { type: "string", default: "2000" },
   minutes: { type: "string", default: "30" },
 } as const;
 
 const runs: Readonly<Record<string, (flags: Flags) => Promise<{ text: string; good: boolean }>>> = {
-  async "killed-engine"({ rps = 200, threads }) {
-    const seen = await killEngine({
-      rateRps: rps,
-      keys: 2000,
-      settleMs: 3000,
-      awayMs: 60_000,
-      watchMs: 20_000,
-      threads,
-    });
+  async "killed-engine"({ rps = 200, threads, keys, seconds }) {
+    const times = { settleMs: 2000, awayMs: seconds * 1000, watchMs: 12_000 };
+    const seen = await killEngine({ rateRps: rps, keys, threads, ...times });
     return showKilledEngine(seen, rps);
   },
   async scenarios({ rps = 20, threads, seconds, controlSeconds, only }) {
@@ -53,6 +48,7 @@ interface Flags {
   readonly rps: number | undefined;
   readonly threads: number;
   readonly minutes: number;
+  readonly keys: number;
   readonly seconds: number;
   readonly controlSeconds: number;
   readonly only: readonly string[] | undefined;
@@ -64,6 +60,7 @@ const numbers = {
   rps: values.rps === undefined ? undefined : Number(values.rps),
   threads: Number(values.threads),
   minutes: Number(values.minutes),
+  keys: Number(values.keys),
   seconds: Number(values.seconds),
   controlSeconds: Number(values["control-seconds"]),
 };

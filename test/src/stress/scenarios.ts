@@ -39,8 +39,8 @@ export interface ScenarioRow {
 
 const ENGINES = { "a-one": "a", "a-two": "a", "b-one": "b", "b-two": "b" };
 const BEFORE_MS = 10_000;
-/** Half the sum of the weights' differences: what is less is the noise of demand. */
-const NOTICED = 0.05;
+/** Half the sum of a cell's weights' differences: what is less is the noise of demand. */
+const NOTICED = 0.04;
 
 interface Stage {
   readonly fleet: StressFleet;
@@ -177,7 +177,7 @@ export async function runScenarios(options: ScenarioOptions, onRow: (row: Scenar
 /** Keeps what the control plane publishes, with the time at which it was seen. */
 class WeightWatch {
   readonly #fleet: StressFleet;
-  readonly #published: { readonly atMs: number; readonly weights: ReadonlyMap<string, number> }[] = [];
+  readonly #published: { readonly atMs: number; readonly weights: readonly Weights[] }[] = [];
   #newest: ClusterSnapshot | null = null;
   #stopped = false;
 
@@ -214,11 +214,10 @@ class WeightWatch {
       const snapshots = all.filter((each) => each !== null);
       if (snapshots.length === all.length && snapshots[0]!.version !== this.#newest?.version) {
         this.#newest = snapshots[0]!;
-        const cells = snapshots.flatMap((each) => each.cells);
-        const parts = cells.flatMap(({ cluster, engines, weights }) =>
-          engines.map((id, at) => [`${cluster} ${id}`, weights[at]! / cells.length] as const),
-        );
-        this.#published.push({ atMs: performance.now(), weights: new Map(parts) });
+        const weights = snapshots
+          .flatMap(({ cells }) => cells)
+          .map((cell) => new Map(cell.engines.map((id, at) => [id, cell.weights[at]!])));
+        this.#published.push({ atMs: performance.now(), weights });
       }
       await delay(WATCH_MS);
     }
@@ -227,10 +226,16 @@ class WeightWatch {
 
 const WATCH_MS = 200;
 
-/** Total variation. */
-function distance(one: ReadonlyMap<string, number>, other: ReadonlyMap<string, number>): number {
-  const names = new Set([...one.keys(), ...other.keys()]);
-  return [...names].reduce((sum, name) => sum + Math.abs((one.get(name) ?? 0) - (other.get(name) ?? 0)), 0) / 2;
+/** One cell's, by engine. */
+type Weights = ReadonlyMap<string, number>;
+
+/** Total variation, of the cell that has the most. */
+function distance(some: readonly Weights[], others: readonly Weights[]): number {
+  const ofCell = (one: Weights, other: Weights): number => {
+    const names = new Set([...one.keys(), ...other.keys()]);
+    return [...names].reduce((sum, name) => sum + Math.abs((one.get(name) ?? 0) - (other.get(name) ?? 0)), 0) / 2;
+  };
+  return Math.max(...some.map((one, cell) => ofCell(one, others[cell]!)));
 }
 
 function p99Ttft(seen: readonly Seen[]): number | null {
