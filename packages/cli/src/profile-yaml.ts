@@ -9,5 +9,5 @@ export function profileYaml(profile: FittedProfile): string {
       if (node.items.every(isScalar)) node.flow = true;
     },
   });
-  return document.toString({ lineWidth: 120 });
+  return document.toString({ lineWidth: 120, flowCollectionPadding: false });
 }
