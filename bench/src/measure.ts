@@ -11,7 +11,7 @@ export interface Effort {
   readonly leastRuns: number;
 }
 
-export const usualEffort: Effort = { rounds: 5, caseMs: 200, warmupMs: 50, leastRuns: 8 };
+const usualEffort: Effort = { rounds: 5, caseMs: 200, warmupMs: 50, leastRuns: 8 };
 
 /**
  * Times cases in rounds. The result of a case is the median of its rounds' medians, its spread the largest distance of a

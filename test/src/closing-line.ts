@@ -19,7 +19,7 @@ export interface TestCounts {
   skipped: number;
 }
 
-export function countTests(modules: readonly TestModule[]): TestCounts {
+function countTests(modules: readonly TestModule[]): TestCounts {
   const counts: TestCounts = { passed: 0, failed: 0, skipped: 0 };
   for (const module of modules) {
     counts.failed += module.errors().length;

@@ -5,7 +5,7 @@ import { fileURLToPath } from "node:url";
 export const root: string = dirname(dirname(dirname(fileURLToPath(import.meta.url))));
 
 /** Where the real captures lie; tests that need them are skipped without. */
-export const dataFolder: string = process.env.GUIDEVANE_DATA ?? join(root, "..", "shared", "data");
+const dataFolder: string = process.env.GUIDEVANE_DATA ?? join(root, "..", "shared", "data");
 
 export interface Workspace {
   /** Without the scope. */

@@ -105,7 +105,7 @@ function toJson({ curve, profile, at }: CurveFit): unknown {
 }
 
 /** Checks what the fit promises, from the coefficients as they are printed. */
-export function shapeOf({ ttftMs, tbotMs }: FittedProfile): {
+function shapeOf({ ttftMs, tbotMs }: FittedProfile): {
   readonly convex: boolean;
   readonly nonDecreasing: boolean;
 } {

@@ -7,7 +7,7 @@ import { showTable } from "./table.ts";
 /** Profiles of common GPU and model pairs, fitted from public measurements (`docs/profiles.md`). */
 const FOLDER = join(import.meta.dirname, "../profiles");
 
-export function shippedNames(): string[] {
+function shippedNames(): string[] {
   return readdirSync(FOLDER)
     .map((file) => file.replace(/\.yaml$/, ""))
     .sort();

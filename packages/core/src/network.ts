@@ -27,7 +27,7 @@ function lookUp(network: Network, a: string, b: string): number | undefined {
   return network.rttMs.get(pairKey(a, b)) ?? network.rttMs.get(pairKey(b, a));
 }
 
-export function pairKey(from: string, to: string): string {
+function pairKey(from: string, to: string): string {
   return `${from}\n${to}`;
 }
 

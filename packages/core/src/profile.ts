@@ -30,7 +30,7 @@ const knots = z.array(z.tuple([notNegative, notNegative])).min(1);
 const band = z.strictObject({ low: knots, high: knots });
 
 /** The keys from `ttftP50Ms` on are for people and for what fits profiles: checked for their shape, and then left. */
-export const profileSchema = z.strictObject({
+const profileSchema = z.strictObject({
   profile: z.string().min(1),
   sku: z.string().optional(),
   model: z.string().optional(),

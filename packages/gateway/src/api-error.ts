@@ -67,7 +67,7 @@ function anthropicType(status: number): string {
 }
 
 /** The JSON of an error, in the words of the endpoint. @param requestId null = the request was never read so far */
-export function errorBody(dialect: Dialect, error: ErrorFacts, requestId: string | null): string {
+function errorBody(dialect: Dialect, error: ErrorFacts, requestId: string | null): string {
   const { status, code, message, param } = error;
   if (dialect === "anthropic")
     return JSON.stringify({ type: "error", error: { type: anthropicType(status), message }, request_id: requestId });

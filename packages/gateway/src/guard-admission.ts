@@ -92,7 +92,7 @@ function partOf(limit: number, gateways: number): number {
 }
 
 /** Limits of the snapshot's cells for one of so many gateways. */
-export function admissionClasses(snapshot: ClusterSnapshot, gateways: number): AdmissionClass[] {
+function admissionClasses(snapshot: ClusterSnapshot, gateways: number): AdmissionClass[] {
   return snapshot.cells.map((cell) => {
     const { model, priority } = snapshot.classes[cell.class]!;
     return {

@@ -8,7 +8,7 @@ export function requestIdOf(sent: string | undefined, clock: Clock, random: Rand
 }
 
 /** RFC 9562 §5.7: 48 bits of Unix milliseconds, then chance. */
-export function uuidv7(wallMs: number, random: Random): string {
+function uuidv7(wallMs: number, random: Random): string {
   const time = Math.floor(wallMs).toString(16).padStart(12, "0");
   const a = bits(random, 12).toString(16).padStart(3, "0");
   const b = (0x8000 | bits(random, 14)).toString(16);

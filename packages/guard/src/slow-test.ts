@@ -15,7 +15,7 @@ export const SLOW_LOG_RATIO: number = Math.log(3);
 const FALSE_ALARM_HOURS = 20_000;
 
 /** A tick's observations of an engine count as one, their median: a burst that met one long batch is one event. */
-export const SLOW_OBSERVATIONS_PER_S = 4;
+const SLOW_OBSERVATIONS_PER_S = 4;
 
 /** ln of the observations in that time at the most that there can be. */
 export const SLOW_LIMIT: number = Math.log(FALSE_ALARM_HOURS * 3600 * SLOW_OBSERVATIONS_PER_S);

@@ -20,7 +20,7 @@ const ids = z.array(z.string().min(1)).optional().describe("Names, one each; lef
 
 export const PROBLEM_FORMAT = "guidevane-problem-1";
 
-export const problemFileSchema = z.strictObject({
+const problemFileSchema = z.strictObject({
   format: z.literal(PROBLEM_FORMAT),
   cells: z.strictObject({
     id: ids,

@@ -25,7 +25,7 @@ const warmSchema = z.strictObject({
   heldEngine: indices,
 });
 
-export const solutionFileSchema = z.object({
+const solutionFileSchema = z.object({
   format: z.literal(SOLUTION_FORMAT),
   status: z.enum(["solved", "capped", "timed-out"]),
   /** Says why where it is not `solved`. */

@@ -12,7 +12,7 @@ import { checkChurn } from "./simplex/solve.ts";
 const numbers = z.array(z.number());
 const counts = z.array(z.int().nonnegative());
 
-export const storedProblemSchema = z.object({
+const storedProblemSchema = z.object({
   format: z.literal(1),
   cells: z.array(
     z.object({ cluster: z.string(), class: z.string(), demandRps: z.number().positive(), work: z.number().positive() }),

@@ -85,7 +85,7 @@ export interface AnswerStamp {
   readonly createdS: number;
 }
 
-export function usageOf(promptTokens: number, completionTokens: number): object {
+function usageOf(promptTokens: number, completionTokens: number): object {
   return {
     prompt_tokens: promptTokens,
     total_tokens: promptTokens + completionTokens,

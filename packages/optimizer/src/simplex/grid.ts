@@ -176,7 +176,7 @@ function cutEngine(
 }
 
 /** Prices from the tree: a component's from the segment that holds it to the root, the others' along the arcs. */
-export function setPrices({ cells, root, tree, price, arcNext }: Network, grid: Grid): void {
+function setPrices({ cells, root, tree, price, arcNext }: Network, grid: Grid): void {
   const { parent, arc, next } = tree;
   price[root] = 0;
   for (let node = next[root]!; node !== root; node = next[node]!) {
