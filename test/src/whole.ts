@@ -69,8 +69,10 @@ export class Whole {
     };
   }
 
-  /** Starts a gateway and waits until it is ready: it listens and routes by a snapshot, or by bootstrap's. */
-  /** Of one thread, which starts sooner, unless the flags say otherwise. */
+  /**
+   * Starts a gateway and waits until it is ready: it listens and routes by a snapshot, or by bootstrap's. It has one
+   * thread, which starts sooner, unless the flags say otherwise.
+   */
   async gateway(controlUrl: string, cluster = "a", ...flags: string[]): Promise<Gateway> {
     const state = join(this.folder, `state-${cluster}`);
     const places = ["--listen", "127.0.0.1:0", "--admin", "127.0.0.1:0", "--state", state];
