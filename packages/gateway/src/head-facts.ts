@@ -91,10 +91,11 @@ export function fillHead(
 function joined(raw: readonly string[], name: string): string | null {
   let text: string | null = null;
   for (let i = 0; i + 1 < raw.length; i += 2) {
-    if (raw[i]!.toLowerCase() !== name) continue;
+    if (raw[i]!.length !== name.length || raw[i]!.toLowerCase() !== name) continue;
     text = text === null ? raw[i + 1]! : `${text}, ${raw[i + 1]!}`;
   }
-  const trimmed = text?.trim() ?? "";
+  if (text === null) return null;
+  const trimmed = text.trim();
   // Two empty headers join to a comma, which names nothing.
   return trimmed.replaceAll(",", "").trim() === "" ? null : trimmed;
 }

@@ -111,14 +111,17 @@ export function queryCredentials(query: string): string[] {
 
 /** First value of a header in raw names and values; undefined where it is not there. */
 export function headerOf(raw: readonly string[], name: string): string | undefined {
-  for (let i = 0; i + 1 < raw.length; i += 2) if (raw[i]!.toLowerCase() === name) return raw[i + 1];
+  for (let i = 0; i + 1 < raw.length; i += 2)
+    if (raw[i]!.length === name.length && raw[i]!.toLowerCase() === name) return raw[i + 1];
   return undefined;
 }
+
+const CONNECTION = "connection";
 
 function connectionNames(raw: readonly string[]): Set<string> | null {
   let names: Set<string> | null = null;
   for (let i = 0; i + 1 < raw.length; i += 2) {
-    if (raw[i]!.toLowerCase() !== "connection") continue;
+    if (raw[i]!.length !== CONNECTION.length || raw[i]!.toLowerCase() !== CONNECTION) continue;
     for (const each of raw[i + 1]!.split(",")) {
       const name = each.trim().toLowerCase();
       if (name === "" || name === "keep-alive" || name === "close") continue;
