@@ -48,6 +48,12 @@ export interface AttemptOptions {
   onObserverFailure(error: unknown): void;
 }
 
+/** What the process learns of an attempt that is over: what engines are judged by. */
+export interface AttemptVerdict
+  extends Pick<AttemptReport, "outcome" | "status" | "connectMs" | "failure" | "retryAfterMs"> {
+  readonly answer: Pick<AnswerFacts, "tbotMs"> | null;
+}
+
 /** An answer that was kept back because another attempt follows; the client gets it if that one fails too. */
 export interface KeptAnswer extends EngineHead {
   readonly body: Buffer;

@@ -1,6 +1,6 @@
 import type { AdminState, Clock, ClusterSnapshot, EngineSignals, HealthState, SnapshotEngine } from "@guidevane/core";
 import { EngineHealth, type HealthFacts } from "@guidevane/guard";
-import type { AttemptReport } from "./attempt-result.ts";
+import type { AttemptVerdict } from "./attempt-result.ts";
 import type { EngineCounts } from "./demand.ts";
 import { COOLING_WAITED_MS } from "./state-word.ts";
 
@@ -103,7 +103,7 @@ export class EngineStates {
   }
 
   /** An attempt is over: what it says about the engine's health, and what is reported of it. */
-  ended(id: string, report: AttemptReport): void {
+  ended(id: string, report: AttemptVerdict): void {
     const known = this.#byId.get(id);
     if (known === undefined) return;
     known.attempts += 1;

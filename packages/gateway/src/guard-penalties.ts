@@ -7,7 +7,7 @@ import {
   type PenaltyFleet,
   type PenaltyVerdict,
 } from "@guidevane/guard";
-import type { AttemptReport } from "./attempt-result.ts";
+import type { AttemptVerdict } from "./attempt-result.ts";
 import type { EngineDemand } from "./demand.ts";
 import type { Logger } from "./logger.ts";
 
@@ -58,7 +58,7 @@ export class GuardPenalties {
     this.#penalties.firstToken(this.#name(thread, attempt), ttftMs);
   }
 
-  ended(thread: number, attempt: number, { outcome, answer }: Pick<AttemptReport, "outcome" | "answer">): void {
+  ended(thread: number, attempt: number, { outcome, answer }: Pick<AttemptVerdict, "outcome" | "answer">): void {
     this.#penalties.ended(this.#name(thread, attempt), outcome, answer?.tbotMs ?? null);
   }
 

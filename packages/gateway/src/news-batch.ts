@@ -16,10 +16,13 @@ export class NewsBatch {
       firstToken: (attempt, ttftMs) => {
         this.#items.push(["firstToken", attempt, ttftMs]);
       },
-      attemptEnded: (attempt, engine, report) => {
-        this.#items.push(["attemptEnded", attempt, engine, report]);
+      attemptEnded: (attempt, engine, { outcome, status, connectMs, failure, retryAfterMs, answer }) => {
+        // No more than is asked for: a message is copied field by field.
+        const told = answer === null ? null : { tbotMs: answer.tbotMs };
+        const verdict = { outcome, status, connectMs, failure, retryAfterMs, answer: told };
+        this.#items.push(["attemptEnded", attempt, engine, verdict]);
         // An engine that refuses is to be quiet within a second, on every thread.
-        if (report.outcome === "fault" || report.outcome === "saturated") this.flush();
+        if (outcome === "fault" || outcome === "saturated") this.flush();
       },
       heard: (engine) => {
         this.#items.push(["heard", engine]);

@@ -3,7 +3,7 @@ import type { Clock, Fleet, Random } from "@guidevane/core";
 import { RetryBudget } from "@guidevane/guard";
 import type { RouterFactory, SharedState } from "@guidevane/selector";
 import { type Address, listen } from "./address.ts";
-import type { AttemptReport } from "./attempt-result.ts";
+import type { AttemptVerdict } from "./attempt-result.ts";
 import { type ClientKey, ClientKeys } from "./client-keys.ts";
 import type { CompiledSnapshot } from "./compiled-snapshots.ts";
 import type { EngineCredentials } from "./credentials.ts";
@@ -37,7 +37,7 @@ export interface ThreadNews {
   attemptBegan(attempt: number, begun: AttemptNews): void;
   /** The first content of a stream has come, so long after the attempt began. */
   firstToken(attempt: number, ttftMs: number): void;
-  attemptEnded(attempt: number, engine: string, report: AttemptReport): void;
+  attemptEnded(attempt: number, engine: string, verdict: AttemptVerdict): void;
   /** Answers of an engine that are under way made progress. */
   heard(engine: string): void;
   /** No request of this thread is routed by that snapshot any more. */
