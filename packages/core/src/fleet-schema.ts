@@ -37,6 +37,12 @@ const tls = z
     error: "takes certFile and keyFile together",
   });
 
+const health = z.strictObject({
+  path: httpPath.optional(),
+  port: port.optional(),
+  intervalMs: positive.default(2000),
+});
+
 const engine = z.strictObject({
   url: httpUrl,
   kind: z.enum(ENGINE_KINDS).default("vllm"),
@@ -55,9 +61,7 @@ const engine = z.strictObject({
   adminState: z.enum(ADMIN_STATES).default("active"),
   auth: auth.optional(),
   tls: tls.optional(),
-  health: z
-    .strictObject({ path: httpPath.optional(), port: port.optional(), intervalMs: positive.default(2000) })
-    .prefault({}),
+  health: health.prefault({}),
   metrics: z.strictObject({ path: httpPath.optional(), port: port.optional() }).prefault({}),
 });
 
@@ -191,12 +195,14 @@ const gateway = z.strictObject({
     .describe("Whether x-guidevane-class, -residency and -tenant are believed. Default: true without client keys."),
 });
 
+const network = z.strictObject({ file: text.optional(), defaultRttMs: notNegative.default(100) });
+
 export const fleetSchema = z.strictObject({
   clusters: z.record(name, z.strictObject({ region: text })),
   engines: z.record(name, engine).default({}),
   classes: z.record(name, requestClass).default({}),
   aliases: z.record(text, text).default({}),
-  network: z.strictObject({ file: text.optional(), defaultRttMs: notNegative.default(100) }).prefault({}),
+  network: network.prefault({}),
   profiles: z.record(name, z.strictObject({ file: text })).default({}),
   demandRps: z.record(name, z.record(name, notNegative)).default({}),
   policy: policy.prefault({}),
@@ -216,9 +222,9 @@ export function fleetJsonSchema(): unknown {
   return z.toJSONSchema(fleetSchema, { io: "input", target: "draft-2020-12" });
 }
 
-/** Every key that stands somewhere in the fleet file; used to tell a misspelt key from one without its unit. */
+/** Every key with a unit in its name, and those beside it; used to tell a misspelt key from one without its unit. */
 export const FLEET_KEYS: ReadonlySet<string> = new Set(
-  [fleetSchema, engine, requestClass, needs, policy, timers, limits, retry, gateway].flatMap((schema) =>
-    Object.keys(schema.shape),
+  [fleetSchema, engine, health, requestClass, needs, network, policy, timers, limits, retry, gateway].flatMap(
+    (schema) => Object.keys(schema.shape),
   ),
 );

@@ -198,6 +198,16 @@ describe("a bad fleet file is refused with one problem, naming path and value", 
       { code: "missing_unit", path: "engines.use1-a.capacity", value: "12" },
     ],
     [
+      "a round trip without its unit",
+      whole.replace("network: { file: rtt.csv }", "network: { defaultRtt: 80 }"),
+      { code: "missing_unit", path: "network.defaultRtt", value: "80" },
+    ],
+    [
+      "an interval of probes without its unit",
+      whole.replace("replicas: 4", "health: { interval: 500 }"),
+      { code: "missing_unit", path: "engines.use1-a.health.interval", value: "500" },
+    ],
+    [
       "a name that JavaScript has taken",
       whole.replace("  usw2-a:", "  __proto__:"),
       { code: "invalid_value", value: '"__proto__"', message: "is not read as a name" },
