@@ -4,9 +4,6 @@ import { fileURLToPath } from "node:url";
 
 export const root: string = dirname(dirname(dirname(fileURLToPath(import.meta.url))));
 
-/** Where the real captures lie; tests that need them are skipped without. */
-const dataFolder: string = process.env.GUIDEVANE_DATA ?? join(root, "..", "shared", "data");
-
 export interface Workspace {
   /** Without the scope. */
   readonly name: string;
