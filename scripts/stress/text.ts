@@ -9,13 +9,17 @@ export interface Report {
 }
 
 export function showKilledEngine(seen: KilledEngine, rateRps: number): Report {
-  const moved = seen.movedKeys - seen.movedByBound;
+  const moved = seen.movedKeys - seen.movedByBound - seen.movedByPlan;
   const rows: Row[] = [
     [`errors of answers not yet begun, of ${seen.sent} requests at ${rateRps}/s`, counts(seen.errorsBeforeAnswer), "0"],
     ["streams cut in the middle; counted as running there at the kill", `${seen.cut}; ${seen.running}`, ""],
     ["last failed attempt at the dead engine", `${seen.quietMs.toFixed(0)} ms (${seen.attemptsFailed} failed)`, "1 s"],
     ["slowest answer after the kill", `${seen.worstMs.toFixed(0)} ms`, ""],
-    [`keys of living engines elsewhere, of ${seen.livingKeys}`, `${moved}, and ${seen.movedByBound} by the bound`, "0"],
+    [
+      `keys of living engines elsewhere, of ${seen.livingKeys}`,
+      `${moved}, and ${seen.movedByBound} by the bound, ${seen.movedByPlan} by the next plan`,
+      "0",
+    ],
     ["first answer from it after its port was back", ms(seen.backMs), "5 s"],
     [
       "its share, second by second",

@@ -19,7 +19,9 @@ describe("one of four engines killed with SIGKILL under load, every part a proce
     expect(seen.attemptsFailed).toBeGreaterThan(0);
     expect(seen.quietMs).toBeLessThan(1000);
     expect(seen.victimKeys).toBeGreaterThan(5);
-    expect(seen.movedKeys - seen.movedByBound).toBe(0);
+    expect(seen.movedKeys - seen.movedByBound - seen.movedByPlan).toBe(0);
+    // A plan without it moves a slot or two between the others where its weights are not exactly thirds.
+    expect(seen.movedByPlan).toBeLessThanOrEqual(0.05 * seen.livingKeys);
     expect(seen.backMs).toBeLessThan(5000);
     // An even share is a quarter; in the second of its first answer an engine has a tenth of that.
     const first = seen.shares.find((share) => share > 0)!;

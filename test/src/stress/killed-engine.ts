@@ -33,6 +33,8 @@ export interface KilledEngine {
   readonly livingKeys: number;
   readonly movedKeys: number;
   readonly movedByBound: number;
+  /** And whose slot a plan made since gave to another engine. */
+  readonly movedByPlan: number;
   readonly homeAgain: number;
   readonly victimKeys: number;
   /** From its port's return to the first answer from there; null = none came. */
@@ -101,6 +103,8 @@ export async function killEngine(options: KilledEngineOptions): Promise<KilledEn
       worstMs: affected.reduce((most, { sentMs, endMs }) => Math.max(most, endMs - sentMs), 0),
       livingKeys: living.length,
       movedKeys: moved.length,
+      movedByPlan: moved.filter(({ key, version }) => during[key]!.reason === "home" && during[key]!.version > version)
+        .length,
       movedByBound: moved.filter(({ key }) => BY_LOAD.has(during[key]!.reason ?? "")).length,
       victimKeys: before.length - living.length,
       homeAgain: before.filter(({ key, engine }) => after[key]!.engine === engine).length,
