@@ -305,7 +305,7 @@ function changesOf(a: Side, b: Side): Record<InputKind, string[]> {
     const twin = engineAt.get(id);
     if (twin === undefined) continue;
     const [was, is] = [a.stored.capacityWps[twin]!, b.stored.capacityWps[engine]!];
-    if (was !== is) changed.capacity.push(`${id} holds ${is} units/s, was ${was}`);
+    if (was !== is) changed.capacity.push(`${id} holds ${figure(is)} units/s, was ${figure(was)}`);
   }
   for (const [cell, key] of b.cells.entries()) {
     const twin = cellAt.get(key);
@@ -315,8 +315,9 @@ function changesOf(a: Side, b: Side): Record<InputKind, string[]> {
     }
     const [was, is] = [a.stored.cells[twin]!, b.stored.cells[cell]!];
     if (was.demandRps !== is.demandRps)
-      changed.demand.push(`${name(key)}: ${is.demandRps} requests/s, was ${was.demandRps}`);
-    if (was.work !== is.work) changed.work.push(`${name(key)}: ${is.work} units a request, was ${was.work}`);
+      changed.demand.push(`${name(key)}: ${figure(is.demandRps)} requests/s, was ${figure(was.demandRps)}`);
+    if (was.work !== is.work)
+      changed.work.push(`${name(key)}: ${figure(is.work)} units a request, was ${figure(was.work)}`);
     if (a.stored.shedMs[twin] !== b.stored.shedMs[cell]) changed.work.push(`${name(key)}: another price of shedding`);
     const [old, now] = [arcCosts(a.stored, twin), arcCosts(b.stored, cell)];
     for (const id of old.keys())
@@ -328,7 +329,7 @@ function changesOf(a: Side, b: Side): Record<InputKind, string[]> {
         continue;
       }
       const [far, near] = [b.rttMs(cell, id) ?? 0, a.rttMs(twin, id) ?? 0];
-      if (far !== near) changed.network.push(`${id} is ${far} ms from ${is.cluster}, was ${near}`);
+      if (far !== near) changed.network.push(`${id} is ${figure(far)} ms from ${is.cluster}, was ${figure(near)}`);
       const service = cost * is.work - far - (before * was.work - near);
       if (Math.abs(service) > 1e-9)
         changed.work.push(`${id}: ${name(key)} takes ${service.toPrecision(3)} ms more there when idle`);
@@ -342,4 +343,9 @@ function changesOf(a: Side, b: Side): Record<InputKind, string[]> {
   if (hasOtherCurves && curvesMovedBy(a, b) === "work" && changed.eligibility.length === 0)
     changed.work.push("the curves of engines");
   return changed;
+}
+
+/** To six digits, as people read it. */
+function figure(value: number): string {
+  return String(Number(value.toPrecision(6)));
 }
