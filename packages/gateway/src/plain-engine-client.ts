@@ -10,6 +10,7 @@ import {
 } from "./engine-client.ts";
 import { connectFailure } from "./engine-failure.ts";
 import { type AnswerEvents, HttpAnswerParser } from "./http-answer-parser.ts";
+import { requestBytes } from "./request-bytes.ts";
 
 export interface PlainClientOptions {
   /** An `http:` origin. */
@@ -22,8 +23,6 @@ export interface PlainClientOptions {
 
 /** Idle connections are closed before most servers close theirs: vLLM's after 5 s. */
 const IDLE_MS = 4000;
-/** A request up to this size goes out in one piece with its head; copying more costs more than a second write. */
-const ONE_WRITE_MAX_BYTES = 32_768;
 /** One read of a socket at most. One buffer serves all connections of a thread: what came is copied out of it at once. */
 const READ_BYTES = 65_536;
 
@@ -296,17 +295,4 @@ class Call implements EngineCall, AnswerEvents {
     this.#release(false);
     this.#events.onFail(failure);
   }
-}
-
-/** Head and body as they go out: in one piece where the body is small. */
-function requestBytes({ method, path, headers, body }: EngineRequest, host: string): Uint8Array[] {
-  let head = `${method} ${path} HTTP/1.1\r\nhost: ${host}\r\n`;
-  for (let i = 0; i + 1 < headers.length; i += 2) head += `${headers[i]}: ${headers[i + 1]}\r\n`;
-  if (body === null) return [Buffer.from(`${head}\r\n`, "latin1")];
-  head += `content-length: ${body.length}\r\n\r\n`;
-  if (body.length > ONE_WRITE_MAX_BYTES) return [Buffer.from(head, "latin1"), body];
-  const bytes = Buffer.allocUnsafe(head.length + body.length);
-  bytes.write(head, 0, "latin1");
-  bytes.set(body, head.length);
-  return [bytes];
 }
