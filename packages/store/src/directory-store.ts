@@ -1,5 +1,5 @@
 import { randomUUID } from "node:crypto";
-import { type FSWatcher, mkdirSync, watch } from "node:fs";
+import { type FSWatcher, watch } from "node:fs";
 import { join } from "node:path";
 import {
   ADMIN_STATES,
@@ -14,7 +14,7 @@ import {
   systemClock,
 } from "@guidevane/core";
 import { z } from "zod";
-import { makeFolder, readIfThere, replaceFile, seal, unseal } from "./files.ts";
+import { makeFolder, makeFolders, readIfThere, replaceFile, seal, unseal } from "./files.ts";
 import {
   type Keep,
   listVersions,
@@ -185,7 +185,7 @@ class DirectoryStore implements Store {
       cancelPoll = this.#clock.after(this.#pollMs, poll);
     };
     try {
-      mkdirSync(this.#publications, { recursive: true });
+      makeFolders(this.#publications);
       watcher = watch(this.#publications, { persistent: false }, () => void look());
       watcher.on("error", this.#onProblem);
     } catch (error) {

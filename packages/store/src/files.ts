@@ -1,13 +1,39 @@
 import { createHash } from "node:crypto";
-import { mkdir, open, readFile, rename } from "node:fs/promises";
-import { dirname, join } from "node:path";
+import { existsSync, mkdirSync, statSync } from "node:fs";
+import { open, readFile, rename } from "node:fs/promises";
+import { dirname, join, resolve } from "node:path";
 
 /** Files that survive the death of the process, or of the machine, at any moment. */
 
 /** Makes a folder and flushes its entry, so that what is put in it later can't vanish with it. */
 export async function makeFolder(path: string): Promise<void> {
-  const first = await mkdir(path, { recursive: true });
-  if (first !== undefined) await syncFolder(dirname(first));
+  const first = makeFolders(path);
+  if (first !== null) await syncFolder(dirname(first));
+}
+
+/**
+ * Makes a folder and those above it that are not there. By hand, since node's own way never ends where the system says that a
+ * folder's parent is missing although it is there, as it does under `/proc`.
+ *
+ * @returns the topmost folder that was made; null = all were there
+ * @throws what making a folder fails on
+ */
+export function makeFolders(path: string): string | null {
+  const missing: string[] = [];
+  for (let at = resolve(path); !existsSync(at); at = dirname(at)) missing.unshift(at);
+  for (const folder of missing) makeOne(folder);
+  // What is there and is no folder is a fault of its own.
+  if (missing.length === 0 && !statSync(path).isDirectory()) mkdirSync(path);
+  return missing[0] ?? null;
+}
+
+function makeOne(folder: string): void {
+  try {
+    mkdirSync(folder);
+  } catch (error) {
+    // Another process was quicker.
+    if (!isCode(error, "EEXIST")) throw error;
+  }
 }
 
 /** Writes a new file and flushes it to the disk. The folder's entry is not flushed: see `syncFolder`. */
