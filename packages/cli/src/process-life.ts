@@ -8,7 +8,10 @@
 export function untilStopped({ hangupEnds = true } = {}): Promise<StopReason> {
   return new Promise((resolve) => {
     process.on("SIGTERM", () => resolve("SIGTERM"));
-    if (hangupEnds) process.on("SIGHUP", () => resolve("SIGHUP"));
+    // Without a listener it ends the process, also while a program that will listen to it is still starting.
+    process.on("SIGHUP", () => {
+      if (hangupEnds) resolve("SIGHUP");
+    });
     process.on("SIGINT", () => {
       if (!isChild()) resolve("SIGINT");
     });
