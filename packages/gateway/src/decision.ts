@@ -1,5 +1,6 @@
 import type { Outcome } from "@guidevane/core";
 import type { KeySource } from "@guidevane/selector";
+import type { AttemptReport } from "./attempt-result.ts";
 
 /** Why an engine could not take a request. */
 export interface RuledOutEngine {
@@ -13,19 +14,11 @@ export interface RuledOutEngine {
 export type RoutedState = "ready" | "out" | "draining" | "cooling" | "probes-fail";
 
 /** One attempt at an engine. Times in ms since it began; null where it did not come so far, or has no such phase. */
-export interface DecisionAttempt {
+export interface DecisionAttempt
+  extends Pick<AttemptReport, "outcome" | "status" | "connectMs" | "headMs" | "firstTokenMs" | "endMs" | "bytes"> {
   readonly engine: string;
   /** Why this engine; see `REASONS` of the selector. */
   readonly reason: string;
-  readonly outcome: Outcome;
-  readonly status: number | null;
-  /** null also on a connection that was there already. */
-  readonly connectMs: number | null;
-  readonly headMs: number | null;
-  readonly firstTokenMs: number | null;
-  readonly endMs: number;
-  /** Of the answer's body. */
-  readonly bytes: number;
 }
 
 /** What one more request of the class costs the fleet at an engine, by the snapshot that routed it; ms. */

@@ -22,6 +22,31 @@ const RULED_OUT = [
   { engine: "d", by: "out" as const, message: "is out" },
 ];
 
+const ATTEMPTS: Decision["attempts"] = [
+  {
+    engine: "a",
+    reason: "ejected",
+    outcome: "saturated",
+    status: 503,
+    connectMs: 1.25,
+    headMs: 4,
+    firstTokenMs: null,
+    endMs: 5,
+    bytes: 100,
+  },
+  {
+    engine: "b",
+    reason: "retry",
+    outcome: "success",
+    status: 200,
+    connectMs: null,
+    headMs: 3,
+    firstTokenMs: 80.5,
+    endMs: 2_000_000,
+    bytes: 5e9,
+  },
+];
+
 /** A request that had everything that a request can have. */
 function fill(draft: DecisionDraft): DecisionDraft {
   return Object.assign(draft, {
@@ -43,27 +68,9 @@ function fill(draft: DecisionDraft): DecisionDraft {
     outcome: "success",
     ttftMs: 123.456,
     attempts: [
+      ATTEMPTS[0],
       {
-        engine: "a",
-        reason: "ejected",
-        outcome: "saturated",
-        status: 503,
-        connectMs: 1.25,
-        headMs: 4,
-        firstTokenMs: null,
-        endMs: 5,
-        bytes: 100,
-      },
-      {
-        engine: "b",
-        reason: "retry",
-        outcome: "success",
-        status: 200,
-        connectMs: null,
-        headMs: 3,
-        firstTokenMs: 80.5,
-        endMs: 2_000_000,
-        bytes: 5e9,
+        ...ATTEMPTS[1],
         answer: { promptTokens: 512, completionTokens: 0, cachedTokens: null, tokensFrom: "usage" },
       },
     ],
@@ -88,30 +95,7 @@ const WANT: Omit<Decision, "id"> = {
   snapshot: 42,
   weight: 0.69,
   addends: { networkMs: 60, serviceMs: 200, congestionMs: 162.11, capacityPriceMs: 3.5, stabilityMs: -1 },
-  attempts: [
-    {
-      engine: "a",
-      reason: "ejected",
-      outcome: "saturated",
-      status: 503,
-      connectMs: 1.25,
-      headMs: 4,
-      firstTokenMs: null,
-      endMs: 5,
-      bytes: 100,
-    },
-    {
-      engine: "b",
-      reason: "retry",
-      outcome: "success",
-      status: 200,
-      connectMs: null,
-      headMs: 3,
-      firstTokenMs: 80.5,
-      endMs: 2_000_000,
-      bytes: 5e9,
-    },
-  ],
+  attempts: ATTEMPTS,
   outcome: "success",
   error: null,
   ttftMs: 123.46,
