@@ -1,14 +1,6 @@
 import type { BenchForm } from "./case.ts";
 import { front } from "./fronts/guidevane.ts";
-import {
-  type Bench,
-  findings,
-  type LoadCase,
-  type LoadGroup,
-  openBench,
-  type Reading,
-  runRounds,
-} from "./load/group.ts";
+import { type Bench, type LoadCase, type LoadGroup, loadGroup, type Reading } from "./load/group.ts";
 import { type Drive, type Measured, measureFront } from "./load/rounds.ts";
 import { median } from "./results.ts";
 
@@ -17,20 +9,9 @@ import { median } from "./results.ts";
  * answered, bodies of 1 KB and 16 KB, answers of 1 KB; the time to the first byte at a rate that leaves every front idle
  * most of the time; and what a second thread adds, where there is one to ask for.
  */
-export const request: LoadGroup = {
-  name: "request",
-  async run(form, print) {
-    const { bench, missing } = await openBench();
-    if (bench === null) return { cases: {}, ratios: {}, figures: {}, missing };
-    try {
-      const measured = await runRounds(bench, casesOf(form), form === "short" ? 1 : 5);
-      const figures = form === "short" ? {} : await twoThreads(bench, print);
-      return { ...findings(measured), figures, missing };
-    } finally {
-      await bench.stub.stop();
-    }
-  },
-};
+export const request: LoadGroup = loadGroup("request", casesOf, (bench, form, print) =>
+  form === "short" ? Promise.resolve({}) : twoThreads(bench, print),
+);
 
 const cpuPerRequest = (name: string): Reading => ({
   name,

@@ -1,33 +1,12 @@
 import type { BenchForm } from "./case.ts";
-import {
-  type Bench,
-  findings,
-  type LoadCase,
-  type LoadGroup,
-  openBench,
-  type Reading,
-  runRounds,
-} from "./load/group.ts";
+import { type Bench, type LoadCase, type LoadGroup, loadGroup, type Reading } from "./load/group.ts";
 import { type Drive, measureFront } from "./load/rounds.ts";
 
 /**
  * `stream/…`: what a stream costs. CPU time of the front per event with 256 streams of an event every 20 ms each, which no
  * front can put together; how much later than sent an event is read; and the memory that each of 5,000 open streams holds.
  */
-export const stream: LoadGroup = {
-  name: "stream",
-  async run(form, print) {
-    const { bench, missing } = await openBench();
-    if (bench === null) return { cases: {}, ratios: {}, figures: {}, missing };
-    try {
-      const measured = await runRounds(bench, casesOf(form), form === "short" ? 1 : 5);
-      const figures = await memory(bench, form, print);
-      return { ...findings(measured), figures, missing };
-    } finally {
-      await bench.stub.stop();
-    }
-  },
-};
+export const stream: LoadGroup = loadGroup("stream", casesOf, memory);
 
 const cpuPerEvent: Reading = {
   name: "stream/chunk",

@@ -47,8 +47,33 @@ export interface Bench {
   readonly missing: string[];
 }
 
+/**
+ * A group of load cases, each run in rounds that alternate between the fronts, and of figures that are taken otherwise,
+ * after them.
+ */
+export function loadGroup(
+  name: string,
+  casesOf: (form: BenchForm) => LoadCase[],
+  figuresOf: (bench: Bench, form: BenchForm, print: (line: string) => void) => Promise<Record<string, number>>,
+): LoadGroup {
+  return {
+    name,
+    async run(form, print) {
+      const { bench, missing } = await openBench();
+      if (bench === null) return { cases: {}, ratios: {}, figures: {}, missing };
+      try {
+        const measured = await runRounds(bench, casesOf(form), form === "short" ? 1 : 5);
+        const figures = await figuresOf(bench, form, print);
+        return { ...findings(measured), figures, missing };
+      } finally {
+        await bench.stub.stop();
+      }
+    },
+  };
+}
+
 /** Opens what load groups share; null with the reason in `missing` where nothing can be measured. */
-export async function openBench(): Promise<{ bench: Bench | null; missing: string[] }> {
+async function openBench(): Promise<{ bench: Bench | null; missing: string[] }> {
   const why = buildGenerator();
   if (why !== null) return { bench: null, missing: [why] };
   const cores = chooseCores();
@@ -63,7 +88,7 @@ export async function openBench(): Promise<{ bench: Bench | null; missing: strin
 }
 
 /** Runs the cases in rounds over all fronts; a front that can't be started or answers wrongly is named in `missing`. */
-export async function runRounds(bench: Bench, cases: readonly LoadCase[], rounds: number): Promise<Rounds> {
+async function runRounds(bench: Bench, cases: readonly LoadCase[], rounds: number): Promise<Rounds> {
   const running = new Map<string, RunningFront>();
   const measured: Rounds = new Map();
   try {
