@@ -1,11 +1,11 @@
-import { type ClusterSnapshot, type SnapshotEngine, valueAt } from "@guidevane/core";
+import type { ClusterSnapshot, SnapshotEngine } from "@guidevane/core";
 import {
+  expectedTimes,
   Penalties,
-  type PenaltyCell,
-  type PenaltyEngine,
   type PenaltyEvidence,
   type PenaltyFleet,
   type PenaltyVerdict,
+  penaltyFleet,
 } from "@guidevane/guard";
 import type { AttemptVerdict } from "./attempt-result.ts";
 import type { EngineDemand } from "./demand.ts";
@@ -71,7 +71,7 @@ export class GuardPenalties {
   tick(): void {
     const { snapshot, nowMs, onVerdict, onEvidence } = this.#options;
     const now = snapshot();
-    if (this.#fleet?.of !== now) this.#fleet = { of: now, fleet: fleetOf(now, this.#options.takes) };
+    if (this.#fleet?.of !== now) this.#fleet = { of: now, fleet: penaltyFleet(now, this.#options.takes) };
     for (const engine of this.#penalties.tick(this.#fleet.fleet, nowMs())) {
       onVerdict(engine);
       const { evidence } = this.verdict(engine);
@@ -113,47 +113,4 @@ export function tellEvidence(log: Logger, engine: string, evidence: PenaltyEvide
 
 function engineIn({ engines }: ClusterSnapshot, id: string): SnapshotEngine | undefined {
   return Object.hasOwn(engines, id) ? engines[id] : undefined;
-}
-
-/** By the profile at the planned load, network included; null where the snapshot has no profile. */
-function expectedTimes({ latency, loadWps, capacityWps, rttMs }: SnapshotEngine) {
-  if (latency === undefined) return null;
-  const utilisation = capacityWps > 0 ? Math.min(1, loadWps / capacityWps) : 0;
-  return {
-    ttftMs(promptTokens: number): number {
-      const longerMs = latency.prefillMsPerTok * (promptTokens - latency.promptTokens);
-      return rttMs + Math.max(0, valueAt(latency.ttftMs, utilisation) + longerMs);
-    },
-    tbotMs: valueAt(latency.tbotMs, utilisation),
-  };
-}
-
-function fleetOf(snapshot: ClusterSnapshot, takes: (engine: string) => boolean): PenaltyFleet {
-  const engines = new Map<string, PenaltyEngine>();
-  const planned: string[] = [];
-  for (const [id, { plannedFactor, loadWps, capacityWps }] of Object.entries(snapshot.engines)) {
-    if (plannedFactor < 1) planned.push(id);
-    const figures = { plannedFactor, loadWps, capacityWps };
-    engines.set(id, {
-      ...figures,
-      get takes() {
-        return takes(id);
-      },
-    });
-  }
-  return { engines, cells: snapshot.cells.map((cell) => cellOf(cell, snapshot, planned)) };
-}
-
-/** Those of the ring, the reserves, and those that the plan keeps from traffic because they fail. */
-function cellOf(
-  { engines, weights, reserves, class: name }: ClusterSnapshot["cells"][number],
-  snapshot: ClusterSnapshot,
-  planned: readonly string[],
-): PenaltyCell {
-  const model = snapshot.classes[name]!.model;
-  const shares = new Map<string, number>();
-  for (const id of planned) if (snapshot.engines[id]!.models.includes(model)) shares.set(id, 0);
-  for (const { engine } of reserves) shares.set(engine, 0);
-  for (const [at, id] of engines.entries()) shares.set(id, weights[at]!);
-  return shares;
 }

@@ -6,6 +6,7 @@ export {
   type ShedReason,
   type Waiting,
 } from "./admission.ts";
+export { admissionClasses, partOf } from "./admission-classes.ts";
 export {
   type AttemptEnd,
   afterAttempt,
@@ -17,6 +18,7 @@ export type { PenaltyEvidence } from "./engine-penalty.ts";
 export { type EngineBasis, EngineHealth, type HealthFacts, type ProbeResult, RAMP_MS } from "./health.ts";
 export type { AdmissionClass, LimitReason } from "./occupancy.ts";
 export { type AttemptBegun, PENALTY_TICK_MS, Penalties, type PenaltyVerdict } from "./penalties.ts";
+export { type ExpectedTimes, expectedTimes, penaltyFleet } from "./penalty-fleet.ts";
 export type { PenaltyCell, PenaltyEngine, PenaltyFleet, PenaltyKind } from "./penalty-limits.ts";
 export { PENALTY_FLOOR } from "./penalty-ramp.ts";
 export { FirstShare, plannedShed, retryAfterS, SHED_LAPSES_MS } from "./planned-shed.ts";
