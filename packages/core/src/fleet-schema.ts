@@ -148,7 +148,9 @@ const retry = z.strictObject({
     .min(1)
     .max(8)
     .default(2)
-    .describe("Attempts in all, each at a different engine where there is one."),
+    .describe(
+      "Attempts in all, each at a different engine where there is one; above 1 three without a connection are free.",
+    ),
   maxRatio: z
     .number()
     .min(0)

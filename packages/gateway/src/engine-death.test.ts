@@ -53,6 +53,24 @@ describe("an engine that is killed", () => {
     expect(performance.now() - fromMs).toBeLessThan(5000);
   }, 15_000);
 
+  it("with the whole of its region costs no request that reached none of them", async () => {
+    const dying = [await setup.engine(good), await setup.engine(good)];
+    const [a, b] = dying.map(({ url }) => url);
+    await Promise.all(dying.map((engine) => engine.kill()));
+    const c = await setup.engine(good);
+    const fleet = await fleetOf({ a: a!, b: b!, c: c.url });
+    // Nobody has noticed yet.
+    const gateway = await setup.gateway(fleet, { probe: () => new Promise(() => {}) });
+    // Rendezvous asks the two big ones first, whichever of them is home.
+    gateway.offer(JSON.stringify(snapshotOf(fleet, { version: 1 }, { a: 0.495, b: 0.495, c: 0.01 })));
+    const client = await setup.client(gateway);
+    client.post(CHAT, '{"model":"m","messages":[]}', { "x-request-id": "lost-region" });
+    expect((await client.answer()).status).toBe(200);
+    const answer = await fetch(`${gateway.adminUrl}/v1/decisions/lost-region`);
+    const { attempts } = (await answer.json()) as { attempts: readonly { outcome: string }[] };
+    expect(attempts.map(({ outcome }) => outcome)).toEqual(["fault", "fault", "success"]);
+  });
+
   it("B085: by its probes alone still gets traffic when there is no other: fail-open", async () => {
     const engine = await setup.engine(good, { health: () => 503 });
     const gateway = await setup.before({ a: engine });

@@ -56,6 +56,8 @@ interface Asked {
 /** One request's attempts so far. */
 interface Course {
   attempts: number;
+  /** Attempts that reached no engine. */
+  unreached: number;
   freshTried: boolean;
   /** State slots of engines that need not be asked again. */
   readonly tried: number[];
@@ -87,7 +89,7 @@ export class Forwarder {
     const { request, routing } = exchange;
     const asked = readAsked(this.#out, exchange);
     const budget = new RequestBudget(this.#parts, exchange);
-    const course: Course = { attempts: 1, freshTried: false, tried: [], last: null };
+    const course: Course = { attempts: 1, unreached: 0, freshTried: false, tried: [], last: null };
     if (!this.#findRoom(exchange, course.tried)) return this.#shed(exchange);
     let choice = readChoice(this.#out);
     if (course.tried.length > 0) choice = { ...choice, reason: "bounded" };
@@ -121,6 +123,7 @@ export class Forwarder {
       // The only engine, asked again after a pause, is home to the router.
       choice = { ...readChoice(this.#out), reason: "retry" };
       course.attempts += 1;
+      if (next.retry === "other" && next.free) course.unreached += 1;
       fresh = false;
     }
   }
@@ -136,8 +139,9 @@ export class Forwarder {
   ): Promise<AttemptResult> {
     const { settings, random, engines, clock, metrics, news, admission } = this.#parts;
     const { request, response, routing, requestId, manner } = exchange;
-    const { attempts, freshTried } = course;
-    const seen = { attempts, attemptsMax: settings.retry.attempts, freshTried, leavesTrace: asked.leavesTrace };
+    const { attempts, unreached, freshTried } = course;
+    const attemptsMax = settings.retry.attempts;
+    const seen = { attempts, unreached, attemptsMax, freshTried, leavesTrace: asked.leavesTrace };
     const number = this.#count++;
     metrics.placed.inc(choice.reason);
     routing.countStream(choice.requestClass, choice.slot, 1);

@@ -44,6 +44,22 @@ describe("after an attempt", () => {
         );
   });
 
+  it("counts no attempt that reached no engine, up to three of them", () => {
+    const unreached = (count: number) => ({ ...FIRST, attempts: 1 + count, unreached: count });
+    for (const count of [0, 1, 2, 3])
+      expect(afterAttempt({ kind: "connect" }, unreached(count), 0).retry).toBe("other");
+    expect(afterAttempt({ kind: "connect" }, unreached(4), 0).retry).toBe(false);
+    // One that died with its engine, and then engines that are dead already.
+    const afterDeath = (count: number) => ({ ...FIRST, attempts: 2 + count, unreached: count });
+    for (const count of [0, 1, 2]) expect(afterAttempt({ kind: "connect" }, afterDeath(count), 0).retry).toBe("other");
+    expect(afterAttempt({ kind: "connect" }, afterDeath(3), 0).retry).toBe(false);
+    expect(afterAttempt({ kind: "closed" }, afterDeath(1), 0).retry).toBe(false);
+  });
+
+  it("retries nothing where one attempt is all that is allowed", () => {
+    expect(afterAttempt({ kind: "connect" }, { ...FIRST, attemptsMax: 1 }, 0)).toEqual({ retry: false });
+  });
+
   it("repeats what is stored only where it can't have begun", () => {
     const seen = { ...FIRST, leavesTrace: true };
     expect(afterAttempt({ kind: "connect" }, seen, 0).retry).toBe("other");

@@ -25,6 +25,8 @@ export type AttemptEnd =
 export interface Circumstances {
   /** Attempts made, the one that just ended included; retries on a fresh connection are not counted. */
   readonly attempts: number;
+  /** Of those before the one that just ended: how many no engine saw, since no connection came about. Default 0. */
+  readonly unreached?: number;
   readonly attemptsMax: number;
   /** A fresh connection was already tried for this request. */
   readonly freshTried: boolean;
@@ -48,6 +50,12 @@ const NO: Next = { retry: false };
 const ALONE_MIN_MS = 50;
 const ALONE_SPREAD_MS = 200;
 
+/**
+ * Where a region dies, all its engines refuse before the first refusal is known everywhere. So up to so many attempts that
+ * reached no engine count for nothing; more could make a client wait for one connect timer after the other.
+ */
+const UNREACHED_MAX = 3;
+
 /** Waiting longer than this for the same engine is the client's decision. */
 const RETRY_AFTER_WAITED_MS = 1000;
 
@@ -58,11 +66,17 @@ const RETRY_AFTER_WAITED_MS = 1000;
  */
 export function afterAttempt(end: AttemptEnd, seen: Circumstances, draw: number): Next {
   if (end.kind === "stale-connection" && !seen.freshTried) return { retry: "fresh" };
-  if (!worthRetrying(end, seen) || seen.attempts >= seen.attemptsMax) return NO;
+  if (!worthRetrying(end, seen) || !mayRetry(end, seen)) return NO;
   const retryAfterMs = end.kind === "answer" ? end.retryAfterMs : null;
   const free = end.kind === "connect";
   if (retryAfterMs !== null && retryAfterMs >= RETRY_AFTER_WAITED_MS) return { retry: "other", aloneMs: null, free };
   return { retry: "other", aloneMs: Math.max(retryAfterMs ?? 0, ALONE_MIN_MS + ALONE_SPREAD_MS * draw), free };
+}
+
+/** Who allows one attempt wants no retries at all. */
+function mayRetry({ kind }: AttemptEnd, { attempts, unreached = 0, attemptsMax }: Circumstances): boolean {
+  const free = Math.min(unreached + (kind === "connect" ? 1 : 0), UNREACHED_MAX);
+  return attemptsMax > 1 && attempts - free < attemptsMax;
 }
 
 function worthRetrying(end: AttemptEnd, seen: Circumstances): boolean {
