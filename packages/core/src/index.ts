@@ -30,6 +30,8 @@ export {
 } from "./fleet.ts";
 export { fleetJsonSchema, NOT_SUPPORTED_YET } from "./fleet-schema.ts";
 export { type Network, type Place, parseRttCsv, rttBetween } from "./network.ts";
+export { type PackedSnapshot, packSnapshot, unpackSnapshot } from "./packed-snapshot.ts";
+export { type PlanColumns, planColumns } from "./plan-columns.ts";
 export type { OperatorState, Pin, Publication, Store, StoredPublication } from "./ports.ts";
 export { GENERIC_PROFILE, idleMs, type Profile, parseProfile, workOf } from "./profile.ts";
 export { type Random, seededRandom } from "./random.ts";

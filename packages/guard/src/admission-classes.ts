@@ -1,4 +1,10 @@
-import { type ClusterSnapshot, type SnapshotCell, STREAM_LIMIT_FACTOR } from "@guidevane/core";
+import {
+  type ClusterSnapshot,
+  type PlanColumns,
+  planColumns,
+  type SnapshotCell,
+  STREAM_LIMIT_FACTOR,
+} from "@guidevane/core";
 import type { AdmissionClass } from "./occupancy.ts";
 
 /** One gateway's part of a hard limit. Where there are more gateways than streams each may have one. */
@@ -8,7 +14,8 @@ export function partOf(limit: number, gateways: number): number {
 
 /** Limits of the snapshot's cells for one of so many gateways. */
 export function admissionClasses(snapshot: ClusterSnapshot, gateways: number): AdmissionClass[] {
-  return snapshot.cells.map((cell) => {
+  const columns = planColumns(snapshot);
+  return snapshot.cells.map((cell, at) => {
     const { model, priority } = snapshot.classes[cell.class]!;
     return {
       name: cell.class,
@@ -17,8 +24,8 @@ export function admissionClasses(snapshot: ClusterSnapshot, gateways: number): A
       work: cell.work,
       // A gateway whose part is less than one stream would serve nobody.
       streamLimit: Math.max(1, cell.streamLimit / gateways),
-      streamWps: streamWps(cell, snapshot),
-      engineLimit: engineLimit(cell, snapshot, gateways),
+      streamWps: streamWps(cell, at, columns),
+      engineLimit: engineLimit(cell, at, snapshot, gateways),
     };
   });
 }
@@ -28,15 +35,16 @@ export function admissionClasses(snapshot: ClusterSnapshot, gateways: number): A
  * of demand × weight ÷ utilisation; where that says nothing (a silent class, no plan) the planned time is taken.
  */
 function streamWps(
-  { engines, weights, expectedMs, demandRps, shed, work, streamLimit }: SnapshotCell,
-  snapshot: ClusterSnapshot,
+  { demandRps, shed, work, streamLimit }: SnapshotCell,
+  cell: number,
+  { pairAt, pairEngine, weights, expectedMs, loadWps, capacityWps }: PlanColumns,
 ): number {
   let fullRps = 0;
   let meanMs = 0;
-  for (const [at, id] of engines.entries()) {
-    const { loadWps, capacityWps } = snapshot.engines[id]!;
-    meanMs += weights[at]! * expectedMs[at]!;
-    if (loadWps > 0) fullRps += (demandRps * (1 - shed) * weights[at]! * capacityWps) / loadWps;
+  for (let pair = pairAt[cell]!; pair < pairAt[cell + 1]!; pair++) {
+    const [engine, weight] = [pairEngine[pair]!, weights[pair]!];
+    meanMs += weight * expectedMs[pair]!;
+    if (loadWps[engine]! > 0) fullRps += (demandRps * (1 - shed) * weight * capacityWps[engine]!) / loadWps[engine]!;
   }
   const plannedWps = (work * 1000) / Math.max(meanMs, 1);
   const fullWps = (work * fullRps * STREAM_LIMIT_FACTOR) / streamLimit;
@@ -46,10 +54,16 @@ function streamWps(
 /** At full load a request takes longer than planned, but not so many times as long: such a figure is a silent class's. */
 const SLOWEST = 10;
 
-function engineLimit({ engines, reserves }: SnapshotCell, snapshot: ClusterSnapshot, gateways: number): number {
+function engineLimit({ reserves }: SnapshotCell, cell: number, snapshot: ClusterSnapshot, gateways: number): number {
+  const { pairAt, pairEngine, maxStreams } = planColumns(snapshot);
   let sum = 0;
-  for (const id of [...engines, ...reserves.map(({ engine }) => engine)]) {
-    const most = snapshot.engines[id]!.maxStreams;
+  for (let pair = pairAt[cell]!; pair < pairAt[cell + 1]!; pair++) {
+    const most = maxStreams[pairEngine[pair]!]!;
+    if (Number.isNaN(most)) return Number.POSITIVE_INFINITY;
+    sum += partOf(most, gateways);
+  }
+  for (const { engine } of reserves) {
+    const most = snapshot.engines[engine]!.maxStreams;
     if (most === undefined) return Number.POSITIVE_INFINITY;
     sum += partOf(most, gateways);
   }

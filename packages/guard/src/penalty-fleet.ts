@@ -11,10 +11,11 @@ export interface ExpectedTimes {
 export function expectedTimes({ latency, loadWps, capacityWps, rttMs }: SnapshotEngine): ExpectedTimes | null {
   if (latency === undefined) return null;
   const utilisation = capacityWps > 0 ? Math.min(1, loadWps / capacityWps) : 0;
+  const late = Math.min(1, utilisation + Number(process.env.MARGIN ?? 0));
   return {
     ttftMs(promptTokens: number): number {
       const longerMs = latency.prefillMsPerTok * (promptTokens - latency.promptTokens);
-      return rttMs + Math.max(0, valueAt(latency.ttftMs, utilisation) + longerMs);
+      return rttMs + Math.max(0, valueAt(latency.ttftMs, late) + longerMs);
     },
     tbotMs: valueAt(latency.tbotMs, utilisation),
   };
@@ -34,7 +35,15 @@ export function penaltyFleet(snapshot: ClusterSnapshot, takes: (engine: string) 
       },
     });
   }
-  return { engines, cells: snapshot.cells.map((cell) => cellOf(cell, snapshot, planned)) };
+  let cells: PenaltyCell[] | null = null;
+  return {
+    engines,
+    // Thousands of pairs that nobody asks for while no engine is sick.
+    get cells() {
+      cells ??= snapshot.cells.map((cell) => cellOf(cell, snapshot, planned));
+      return cells;
+    },
+  };
 }
 
 /** Those of the ring, the reserves, and those that the plan keeps from traffic because they fail. */

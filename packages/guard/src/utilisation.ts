@@ -1,4 +1,4 @@
-import type { ClusterSnapshot, SnapshotCell } from "@guidevane/core";
+import { type ClusterSnapshot, type PlanColumns, planColumns } from "@guidevane/core";
 
 /** First attempts of one cell at this gateway, requests/s. */
 export interface CellFlow {
@@ -26,46 +26,56 @@ export function cellUtilisations(
   flowOf: (requestClass: string) => CellFlow,
   factorOf: (engine: string) => number,
 ): Map<string, number> {
-  const loads = loadsNow(snapshot, flowOf);
-  return new Map(snapshot.cells.map((cell) => [cell.class, utilisationOf(cell, snapshot, loads, factorOf)] as const));
+  const columns = planColumns(snapshot);
+  const loads = loadsNow(snapshot, columns, flowOf);
+  const factors = Float64Array.from(columns.engines, factorOf);
+  return new Map(snapshot.cells.map(({ class: name }, cell) => [name, utilisationOf(cell, columns, loads, factors)]));
 }
 
 /** Load of each engine by the plan, corrected by what this gateway sees, work units/s. */
-function loadsNow(snapshot: ClusterSnapshot, flowOf: (requestClass: string) => CellFlow): Map<string, number> {
+function loadsNow(
+  snapshot: ClusterSnapshot,
+  { loadWps, pairAt, pairEngine, weights }: PlanColumns,
+  flowOf: (requestClass: string) => CellFlow,
+): Float64Array {
   const gateways = Math.max(1, snapshot.gateways);
-  const loads = new Map(Object.entries(snapshot.engines).map(([id, { loadWps }]) => [id, loadWps]));
-  const seen = new Map<string, number>();
-  for (const cell of snapshot.cells) {
-    const { rps, plannedRps } = flowOf(cell.class);
-    const planned = cell.demandRps * (1 - cell.shed);
+  const loads = loadWps.slice();
+  const seen = new Float64Array(loads.length);
+  for (const [cell, { class: name, demandRps, shed, work }] of snapshot.cells.entries()) {
+    const { rps, plannedRps } = flowOf(name);
+    const planned = demandRps * (1 - shed);
     const known = planned > 0 && plannedRps !== null && plannedRps > (LEAST_PART * planned) / gateways;
     const now = known ? (planned * rps) / plannedRps : rps * gateways;
-    for (const [i, id] of cell.engines.entries()) {
-      const part = cell.work * cell.weights[i]!;
-      loads.set(id, Math.max(0, (loads.get(id) ?? 0) - planned * part));
-      seen.set(id, (seen.get(id) ?? 0) + now * part);
+    for (let pair = pairAt[cell]!; pair < pairAt[cell + 1]!; pair++) {
+      const engine = pairEngine[pair]!;
+      const part = work * weights[pair]!;
+      loads[engine] = Math.max(0, loads[engine]! - planned * part);
+      seen[engine]! += now * part;
     }
   }
-  for (const [id, load] of seen) loads.set(id, (loads.get(id) ?? 0) + load);
-  return loads;
+  return loads.map((load, engine) => load + seen[engine]!);
 }
 
 function utilisationOf(
-  { engines, weights }: SnapshotCell,
-  snapshot: ClusterSnapshot,
-  loads: ReadonlyMap<string, number>,
-  factorOf: (engine: string) => number,
+  cell: number,
+  { pairAt, pairEngine, weights, capacityWps }: PlanColumns,
+  loads: Float64Array,
+  factors: Float64Array,
 ): number {
-  const taken = engines.map((id, i) => weights[i]! * factorOf(id));
-  const whole = taken.reduce((sum, each) => sum + each, 0);
+  const [start, end] = [pairAt[cell]!, pairAt[cell + 1]!];
+  let whole = 0;
+  let lost = 0;
+  for (let pair = start; pair < end; pair++) {
+    const engine = pairEngine[pair]!;
+    whole += weights[pair]! * factors[engine]!;
+    lost += loads[engine]! * (1 - factors[engine]!);
+  }
   if (whole === 0) return Number.POSITIVE_INFINITY;
-  const lost = engines.reduce((sum, id) => sum + (loads.get(id) ?? 0) * (1 - factorOf(id)), 0);
   let utilisation = 0;
-  for (const [i, id] of engines.entries()) {
-    const part = taken[i]! / whole;
-    if (part === 0) continue;
-    const capacityWps = snapshot.engines[id]?.capacityWps ?? 0;
-    utilisation += (part * ((loads.get(id) ?? 0) + lost * part)) / capacityWps;
+  for (let pair = start; pair < end; pair++) {
+    const engine = pairEngine[pair]!;
+    const part = (weights[pair]! * factors[engine]!) / whole;
+    if (part > 0) utilisation += (part * (loads[engine]! + lost * part)) / capacityWps[engine]!;
   }
   return utilisation;
 }
