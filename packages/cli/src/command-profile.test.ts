@@ -1,6 +1,7 @@
 import { mkdtempSync, readdirSync, readFileSync, rmSync, writeFileSync } from "node:fs";
 import { tmpdir } from "node:os";
 import { join } from "node:path";
+import { gzipSync } from "node:zlib";
 import { parseProfile } from "@guidevane/core";
 import { afterAll, describe, expect, it } from "vitest";
 import { runProgram } from "./program.ts";
@@ -16,6 +17,17 @@ function points(): string {
   ]);
   const short = [1, 2].map((n) => `L4,1,m,1000,100,concurrency,${n},500,50`);
   return ["gpu,gpu_count,model,isl,osl,load_var,load_value,ttft_ms,tpot_ms", ...rows, ...short].join("\n");
+}
+
+/** The log of so many clients that ask again at once, for two minutes. */
+function closedRun(clients: number): string {
+  const rows: (readonly [startMs: number, row: string])[] = [];
+  const [ttftMs, e2eMs] = [50 + 4 * clients, 50 + 4 * clients + 99 * (10 + 0.5 * clients)];
+  for (let client = 0; client < clients; client++)
+    for (let startMs = (client * e2eMs) / clients; startMs < 120_000; startMs += e2eMs)
+      rows.push([startMs, `${startMs},1000,100,${ttftMs},${e2eMs}`]);
+  rows.sort(([a], [b]) => a - b);
+  return ["start_ms,prompt_tokens,output_tokens,ttft_ms,e2e_ms", ...rows.map(([, row]) => row)].join("\n");
 }
 
 async function run(...args: string[]): Promise<{ code: number; out: string; err: string }> {
@@ -52,7 +64,8 @@ describe("guidevane profile fit", () => {
     expect(code).toBe(0);
     expect(out).toMatch(/^1xh100-m-1000x100 +6 /m);
     expect(out).toMatch(/^1xa100-m-1000x100 +6 /m);
-    expect(out).toMatch(/2 curves; error at a load level left out of the fit, in the median curve: TTFT \d/);
+    expect(out).toMatch(/2 curves, 2 of them convex and non-decreasing; error at a load level left out of the fit/);
+    expect(out).toMatch(/in the median curve: TTFT \d.* \(p50 none, p99 none\), TBOT \d.*, E2E \d/);
     expect(out).toMatch(/left out: 1 \(curves of fewer than 3 load levels\)/);
   });
 
@@ -82,6 +95,51 @@ describe("guidevane profile fit", () => {
     expect(parseProfile(text, names[1]!)).toMatchObject({ sku: "1xh100", reference: { promptTokens: 1000 } });
     expect(text).toContain("licence: CC0");
     expect(readFileSync(plot, "utf8").match(/<circle/g)).toHaveLength(24);
+  });
+
+  it("fits logs of requests, a run a file, packed or not, with the loop that the requests show or one that is stated", async () => {
+    const runs = [1, 2, 4, 8].map((clients) => {
+      const path = join(folder, `run-${clients}.csv.gz`);
+      writeFileSync(path, gzipSync(closedRun(clients)));
+      return path;
+    });
+    const plot = join(folder, "log.svg");
+    const { code, out } = await run("profile", "fit", ...runs, "--gpu", "L4", "--model", "m", "--plot", plot, "--json");
+    expect(code).toBe(0);
+    const [curve, ...more] = JSON.parse(out).curves;
+    expect(more).toEqual([]);
+    expect(curve).toMatchObject({ profile: "l4-m-1000x100", loop: "closed", source: { loop: "inferred", points: 4 } });
+    expect(curve.source.data).toBe("run-1.csv.gz, run-2.csv.gz, run-4.csv.gz, run-8.csv.gz");
+    for (const error of Object.values(curve.source.heldOutError)) expect(error).toBeLessThan(0.05);
+    expect(readFileSync(plot, "utf8").match(/<circle/g)).toHaveLength(8);
+    const stated = await run("profile", "fit", ...runs, "--loop", "open", "--json");
+    expect(JSON.parse(stated.out).curves[0]).toMatchObject({ loop: "open", source: { loop: "stated" } });
+  });
+
+  it("refuses logs of one level, with a bad value, with a loop that is none, and files that are not packed", async () => {
+    const one = join(folder, "one.csv");
+    writeFileSync(one, closedRun(4));
+    expect(await run("profile", "fit", one)).toMatchObject({
+      code: 2,
+      err: expect.stringMatching(/1 curves, 1 of them with fewer than 3 load levels\nleft out: \d+ \(requests outside/),
+    });
+    writeFileSync(
+      join(folder, "bad.csv"),
+      closedRun(4).replace(/.*\n(.*),100,/, (line) => line.replace(",100,", ",?,")),
+    );
+    expect(await run("profile", "fit", join(folder, "bad.csv"))).toMatchObject({
+      code: 2,
+      err: expect.stringMatching(/bad\.csv line 2: output_tokens: must be a number .*"\?"/),
+    });
+    expect(await run("profile", "fit", one, "--loop", "ring")).toMatchObject({
+      code: 2,
+      err: expect.stringContaining('"ring"'),
+    });
+    writeFileSync(join(folder, "plain.csv.gz"), closedRun(1));
+    expect(await run("profile", "fit", join(folder, "plain.csv.gz"))).toMatchObject({
+      code: 2,
+      err: expect.stringContaining("Z_DATA_ERROR"),
+    });
   });
 
   it("refuses a file without a curve, a bad number and a bad load", async () => {

@@ -4,10 +4,11 @@ import { GuidevaneError } from "@guidevane/core";
 import type { FittedProfile, LoadCurve } from "@guidevane/signals";
 import type { Command } from "commander";
 import { badUsage } from "./exit-code.ts";
+import { readMeasurements } from "./profile-input.ts";
 import { plotProfiles } from "./profile-plot.ts";
-import { showFits } from "./profile-text.ts";
+import { shapeOf } from "./profile-shape.ts";
+import { showFits, showLeft } from "./profile-text.ts";
 import { profileYaml } from "./profile-yaml.ts";
-import { readInput } from "./read-fleet.ts";
 import { listShipped, shippedProfile } from "./shipped-profiles.ts";
 
 interface FitFlags {
@@ -17,6 +18,9 @@ interface FitFlags {
   out?: string;
   plot?: string;
   licence?: string;
+  loop?: string;
+  gpu?: string;
+  model?: string;
 }
 
 /** One curve of the file and what was made of it. */
@@ -45,25 +49,35 @@ export function addProfile(program: Command): void {
     .action((name: string) => program.configureOutput().writeOut?.(shippedProfile(name)));
   profile
     .command("fit")
-    .description("fit profiles to measured load levels (CSV, docs/profiles.md), with the error of levels left out")
-    .argument("<file>", "CSV of measured points")
+    .description(
+      "fit profiles to measured load levels or logs of requests (docs/profiles.md), with the error of levels left out",
+    )
+    .argument(
+      "<files...>",
+      "CSV of measured points; or logs of requests, a run each: CSV, JSONL, of aiperf or vllm bench; also .gz",
+    )
     .option("--only <text>", "curves whose name has this text in it")
     .option("--at <requests>", "what each fit says of so many requests in flight; says so where that is extrapolated")
     .option("--out <dir>", "write a profile file for each curve")
     .option("--plot <file>", "write an SVG of the curves and the points that they were fitted to")
     .option("--licence <text>", "licence of the data, for the profile files")
+    .option("--loop <kind>", "how the load of a log was made: open or closed (default: as the requests show)")
+    .option("--gpu <text>", "GPU of a log that does not say it")
+    .option("--model <text>", "model of a log that does not say it")
     .option("--json", "print JSON: for each curve its profile, with coefficients, band and held-out errors")
-    .action(async (file: string, flags: FitFlags) => {
-      program.configureOutput().writeOut?.(await fit(file, flags));
+    .action(async (files: string[], flags: FitFlags) => {
+      program.configureOutput().writeOut?.(await fit(files, flags));
     });
 }
 
-async function fit(file: string, flags: FitFlags): Promise<string> {
+async function fit(files: readonly string[], flags: FitFlags): Promise<string> {
   const inFlight = flags.at === undefined ? null : Number(flags.at);
   if (inFlight !== null && !(inFlight > 0)) badUsage("--at", flags.at!, "must be a number above 0");
-  const { fitCurve, fitProfile, LEVELS_MIN, parseLoadPoints, predictAtInFlight } = await import("@guidevane/signals");
-  const { curves, left } = parseLoadPoints(await readInput("file of points", file), file);
-  const context = { curves, data: basename(file), licence: flags.licence };
+  const { loop, gpu, model } = flags;
+  if (loop !== undefined && loop !== "open" && loop !== "closed") badUsage("--loop", loop, "must be open or closed");
+  const { fitCurve, fitProfile, LEVELS_MIN, predictAtInFlight, upToSaturation } = await import("@guidevane/signals");
+  const { curves, left } = await readMeasurements(files, { loop, gpu, model });
+  const context = { curves, data: files.map((file) => basename(file)).join(", "), licence: flags.licence };
   const fits: CurveFit[] = [];
   let short = 0;
   for (const curve of curves) {
@@ -73,7 +87,9 @@ async function fit(file: string, flags: FitFlags): Promise<string> {
     }
     const profile = fitProfile(curve, context);
     if (flags.only !== undefined && !profile.profile.includes(flags.only.toLowerCase())) continue;
-    const said = inFlight === null ? null : predictAtInFlight(fitCurve(curve), curve.outputTokens, inFlight);
+    const { curve: steady, saturationRps } = upToSaturation(curve);
+    const said =
+      inFlight === null ? null : predictAtInFlight(fitCurve(steady, saturationRps), curve.outputTokens, inFlight);
     fits.push({
       curve,
       profile,
@@ -91,7 +107,7 @@ async function fit(file: string, flags: FitFlags): Promise<string> {
   if (fits.length === 0)
     throw new GuidevaneError(
       "bad_points",
-      `${file}: no curve to fit: ${curves.length} curves, ${short} of them with fewer than ${LEVELS_MIN} load levels${flags.only === undefined ? "" : `, none of the others has ${JSON.stringify(flags.only)} in its name`}`,
+      `${files.join(", ")}: no curve to fit: ${curves.length} curves, ${short} of them with fewer than ${LEVELS_MIN} load levels${flags.only === undefined ? "" : `, none of the others has ${JSON.stringify(flags.only)} in its name`}\n${showLeft(left)}`.trimEnd(),
     );
   if (flags.out !== undefined) await writeProfiles(flags.out, fits);
   if (flags.plot !== undefined) await writeFile(flags.plot, plotProfiles(fits));
@@ -104,26 +120,14 @@ function toJson({ curve, profile, at }: CurveFit): unknown {
   return { ...profile, shape: shapeOf(profile), measuredPoints: curve.points, ...(at === null ? {} : { at }) };
 }
 
-/** Checks what the fit promises, from the coefficients as they are printed. */
-function shapeOf({ ttftMs, tbotMs }: FittedProfile): {
-  readonly convex: boolean;
-  readonly nonDecreasing: boolean;
-} {
-  const slopes = [ttftMs, tbotMs].map((knots) =>
-    knots.slice(1).map(([at, ms], i) => (ms - knots[i]![1]) / (at - knots[i]![0])),
-  );
-  return {
-    nonDecreasing: slopes.every((each) => each.every((slope) => slope >= 0)),
-    convex: slopes.every((each) =>
-      each.every((slope, i) => i === 0 || slope >= each[i - 1]! * (1 - ROUNDING) - ROUNDING),
-    ),
-  };
-}
-
-/** As the reader of profile files allows. */
-const ROUNDING = 1e-9;
-
 async function writeProfiles(folder: string, fits: readonly CurveFit[]): Promise<void> {
   await mkdir(folder, { recursive: true });
-  for (const { profile } of fits) await writeFile(join(folder, `${profile.profile}.yaml`), profileYaml(profile));
+  const names = new Map<string, number>();
+  for (const { profile } of fits) {
+    // Two workloads can have one shape, and two sources one deployment.
+    const before = names.get(profile.profile) ?? 0;
+    names.set(profile.profile, before + 1);
+    const name = before === 0 ? profile.profile : `${profile.profile}-${before + 1}`;
+    await writeFile(join(folder, `${name}.yaml`), profileYaml({ ...profile, profile: name }));
+  }
 }

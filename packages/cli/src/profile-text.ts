@@ -1,4 +1,6 @@
+import type { FitSource } from "@guidevane/signals";
 import type { CurveFit } from "./command-profile.ts";
+import { shapeOf } from "./profile-shape.ts";
 import { showTable } from "./table.ts";
 
 /** A person reads this many rows of a table; programs take --json. */
@@ -11,10 +13,12 @@ export function showFits(fits: readonly CurveFit[], left: Readonly<Record<string
     return [
       profile.profile,
       String(points),
-      show(profile.capacityWps),
+      `${show(profile.capacityWps)}${profile.source.saturation === "measured" ? "" : "?"}`,
       show(profile.ttftMs[0]![1]),
       show(profile.tbotMs[0]![1]),
       percent(error.ttft),
+      percent(error.ttftP50),
+      percent(error.ttftP99),
       percent(error.tbot),
       percent(error.e2e),
       `${Math.round(measured.from * 100)}–${Math.round(measured.to * 100)} %`,
@@ -24,21 +28,33 @@ export function showFits(fits: readonly CurveFit[], left: Readonly<Record<string
   });
   const at = fits[0]?.at ?? null;
   const head = ["profile", "levels", "work/s", "TTFT₀ ms", "TBOT₀ ms"];
-  head.push("TTFT error", "TBOT error", "E2E error", "measured", "confidence");
+  head.push("TTFT error", "p50", "p99", "TBOT error", "E2E error", "measured", "confidence");
   if (at !== null) head.push(`TTFT / TBOT ms at ${at.inFlight} in flight`);
   const parts = [showTable(head, rows)];
   if (fits.length > MOST_ROWS) parts.push(`… and ${fits.length - MOST_ROWS} more; --json has all\n`);
   parts.push(middle(fits));
-  const passed = Object.entries(left).map(([why, count]) => `left out: ${count} (${why})\n`);
-  return [...parts, ...passed].join("");
+  const past = fits.reduce((sum, { profile }) => sum + profile.source.pastSaturation, 0);
+  const rest = past === 0 ? left : { ...left, "load levels past saturation": past };
+  return [...parts, showLeft(rest)].join("");
+}
+
+/** What was left out and why, a line each. */
+export function showLeft(left: Readonly<Record<string, number>>): string {
+  return Object.entries(left)
+    .map(([why, count]) => `left out: ${count} (${why})\n`)
+    .join("");
 }
 
 function middle(fits: readonly CurveFit[]): string {
-  const of = (name: "ttft" | "tbot" | "e2e"): string => {
+  const of = (name: keyof FitSource["heldOutError"]): string => {
     const errors = fits.flatMap(({ profile }) => profile.source.heldOutError[name] ?? []).sort((a, b) => a - b);
     return errors.length === 0 ? "none" : percent(errors[errors.length >> 1]!);
   };
-  return `${fits.length} curves; error at a load level left out of the fit, in the median curve: TTFT ${of("ttft")}, TBOT ${of("tbot")}, E2E ${of("e2e")}\n`;
+  const convex = fits.filter(({ profile }) => shapeOf(profile).convex && shapeOf(profile).nonDecreasing).length;
+  return [
+    `${fits.length} curves, ${convex} of them convex and non-decreasing`,
+    `error at a load level left out of the fit, in the median curve: TTFT ${of("ttft")} (p50 ${of("ttftP50")}, p99 ${of("ttftP99")}), TBOT ${of("tbot")}, E2E ${of("e2e")}\n`,
+  ].join("; ");
 }
 
 function show(value: number): string {

@@ -10,6 +10,7 @@ export type ErrorCode =
   | "bad_demand"
   | "bad_trace"
   | "bad_points"
+  | "bad_log"
   | "bad_usage"
   | "bad_problem"
   | "native_unavailable"

@@ -3,6 +3,7 @@ import { type FittedCurve, fitCurve, LEVELS_MIN } from "./fit-curve.ts";
 import { type HeldOutError, leaveLevelsOut, leaveWorkloadOut } from "./held-out.ts";
 import { deploymentName, type LoadCurve } from "./load-curve.ts";
 import { nonNegativeLeastSquares } from "./nnls.ts";
+import { upToSaturation } from "./saturation.ts";
 
 /** A profile as its file has it (CONTRACT's format, `docs/fleet-file.md`), fitted from measurements. */
 export interface FittedProfile {
@@ -18,6 +19,7 @@ export interface FittedProfile {
   readonly capacityWps: number;
   readonly ttftMs: Knots;
   readonly tbotMs: Knots;
+  readonly ttftP50Ms?: Knots;
   readonly ttftP99Ms?: Knots;
   readonly band?: { readonly ttftMs: Band; readonly tbotMs: Band };
   readonly source: FitSource;
@@ -35,21 +37,46 @@ export interface FitSource {
   readonly licence?: string;
   /** Load levels. */
   readonly points: number;
+  /** Requests of the log that they were made of. */
+  readonly requests?: number;
+  /** Of a log: whether somebody said that the loop was open or closed, or it was seen from the requests. */
+  readonly loop?: "stated" | "inferred";
+  /** Of a log: part of its prompt tokens that were in the engine's cache. The reference request has the others. */
+  readonly cachedPart?: number;
   /** What the times are: means, medians, or not said by the source. */
   readonly statistic: LoadCurve["statistic"];
   /** Mean relative error at a load level that was left out of the fit. */
   readonly heldOutError: Partial<Readonly<Record<keyof HeldOutError, number>>>;
   /** Mean relative error on this workload of a fit to the same deployment's most similar other one. */
   readonly otherWorkloadError: Partial<Readonly<Record<keyof HeldOutError, number>>>;
-  /** Utilisations between which it was measured; outside them the profile extrapolates. */
-  readonly measured: { readonly from: number; readonly to: number };
+  /** Whether the highest rate was seen, with more requests in flight bringing no more; if not, the capacity is extrapolated. */
+  readonly saturation: "measured" | "extrapolated";
+  /** Load levels past it, left out. */
+  readonly pastSaturation: number;
+  /** Where it was measured; outside the profile extrapolates. */
+  readonly measured: Measured;
   /** Where the split of work between prompt and output comes from. */
-  readonly workFrom: "workloads" | "prefill-time";
+  readonly workFrom: "workloads" | "prefill-time" | "requests";
   readonly confidence: Confidence;
 }
 
+export interface Measured {
+  /** Utilisations. */
+  readonly from: number;
+  readonly to: number;
+  readonly inFlight: Range;
+  /** Of a log: between which nine of ten requests lie. */
+  readonly promptTokens?: Range;
+  readonly outputTokens?: Range;
+}
+
+interface Range {
+  readonly from: number;
+  readonly to: number;
+}
+
 /**
- * `high`: six levels or more, and held-out errors within 5 % (TBOT) and 12 % (TTFT). `low`: errors beyond 15 % or 30 %, or
+ * `high`: six levels or more, of 100 requests each where that is known, and held-out errors within 5 % (TBOT) and 12 % (TTFT). `low`: errors beyond 15 % or 30 %, or
  * too few levels to leave one out. `medium`: the rest.
  */
 export type Confidence = "high" | "medium" | "low";
@@ -62,17 +89,19 @@ export interface FitContext {
 }
 
 /** @throws RangeError on fewer levels than `LEVELS_MIN` */
-export function fitProfile(curve: LoadCurve, context: FitContext): FittedProfile {
-  const { deployment, promptTokens, outputTokens, loop } = curve;
-  const fitted = fitCurve(curve);
+export function fitProfile(measured: LoadCurve, context: FitContext): FittedProfile {
+  const { curve, saturationRps, past } = upToSaturation(measured);
+  const { deployment, promptTokens, outputTokens, loop, log } = curve;
+  const fitted = fitCurve(curve, saturationRps);
   const levels = leaveLevelsOut(curve);
-  const tokens = tokenCosts(curve, fitted, context.curves);
+  const curves = context.curves.map((other) => (other === measured ? curve : upToSaturation(other).curve));
+  const tokens = tokenCosts(curve, fitted, curves);
   const name = deploymentName(deployment);
   const hardware = deployment.gpuCount === null ? deployment.gpu : `${deployment.gpuCount}x${deployment.gpu}`;
   const spread = (of: "ttft" | "tbot"): number | null => ninetieth(levels.each.map((each) => each[of]!));
   const [ttftSpread, tbotSpread] = [spread("ttft"), spread("tbot")];
   return {
-    profile: slug(`${name} ${promptTokens}x${outputTokens}`),
+    profile: slug(`${name} ${Math.round(promptTokens)}x${Math.round(outputTokens)}`),
     sku: slug(hardware === "" ? "unknown" : hardware),
     ...(deployment.model === "" ? {} : { model: deployment.model }),
     ...(deployment.precision === "" ? {} : { precision: deployment.precision }),
@@ -83,6 +112,7 @@ export function fitProfile(curve: LoadCurve, context: FitContext): FittedProfile
     capacityWps: rounded(fitted.capacityRps),
     ttftMs: roundedKnots(fitted.ttftMs),
     tbotMs: roundedKnots(fitted.tbotMs),
+    ...(fitted.ttftP50Ms === null ? {} : { ttftP50Ms: roundedKnots(fitted.ttftP50Ms) }),
     ...(fitted.ttftP99Ms === null ? {} : { ttftP99Ms: roundedKnots(fitted.ttftP99Ms) }),
     ...(ttftSpread === null || tbotSpread === null
       ? {}
@@ -92,12 +122,20 @@ export function fitProfile(curve: LoadCurve, context: FitContext): FittedProfile
       data: context.data,
       ...(context.licence === undefined ? {} : { licence: context.licence }),
       points: curve.points.length,
+      ...(log === undefined ? {} : { requests: log.requests, loop: log.loop, cachedPart: log.cachedPart }),
       statistic: curve.statistic,
       heldOutError: known(levels.mean),
-      otherWorkloadError: known(leaveWorkloadOut(curve, context.curves)),
-      measured: { from: rounded(fitted.measured.from, 3), to: rounded(fitted.measured.to, 3) },
+      otherWorkloadError: known(leaveWorkloadOut(curve, curves)),
+      saturation: saturationRps === null ? "extrapolated" : "measured",
+      pastSaturation: past.length,
+      measured: {
+        from: rounded(fitted.measured.from, 3),
+        to: rounded(fitted.measured.to, 3),
+        inFlight: { from: rounded(curve.points[0]!.inFlight, 3), to: rounded(curve.points.at(-1)!.inFlight, 3) },
+        ...(log === undefined ? {} : { promptTokens: log.promptTokens, outputTokens: log.outputTokens }),
+      },
       workFrom: tokens.from,
-      confidence: confidenceOf(curve.points.length, levels.mean),
+      confidence: confidenceOf(curve, levels.mean),
     },
   };
 }
@@ -121,12 +159,13 @@ function tokenCosts(curve: LoadCurve, fitted: FittedCurve, curves: readonly Load
     .filter((other) => other.points.length >= LEVELS_MIN && deploymentName(other.deployment) === name)
     .map((other) => ({ other, fit: other === curve ? fitted : fitCurve(other) }));
   const idleMs = (fit: FittedCurve): number => valueAt(fit.ttftMs, 0);
-  const [overheadMs, slopeMs] = nonNegativeLeastSquares(
+  const [, slopeMs] = nonNegativeLeastSquares(
     workloads.map(({ other, fit }) => [1 / idleMs(fit), other.promptTokens / idleMs(fit)]),
   );
   // One workload says nothing of what a request costs beside its tokens.
   const several = new Set(workloads.map(({ other }) => other.promptTokens)).size > 1;
-  const prefillMsPerTok = several && slopeMs! > 0 && overheadMs! >= 0 ? slopeMs! : idleMs(fitted) / promptTokens;
+  const seen = curve.log?.prefillMsPerTok ?? null;
+  const prefillMsPerTok = seen ?? (several && slopeMs! > 0 ? slopeMs! : idleMs(fitted) / promptTokens);
 
   const ratios = new Set(workloads.map(({ other }) => other.promptTokens / other.outputTokens));
   if (ratios.size > 1) {
@@ -138,7 +177,7 @@ function tokenCosts(curve: LoadCurve, fitted: FittedCurve, curves: readonly Load
   }
   const share = Math.min(PREFILL_SHARE_MAX, (promptTokens * prefillMsPerTok * fitted.capacityRps) / 1000);
   const work = workOf(share / promptTokens, (1 - share) / outputTokens);
-  return { work, prefillMsPerTok, from: "prefill-time" };
+  return { work, prefillMsPerTok, from: seen === null ? "prefill-time" : "requests" };
 }
 
 /** An idle first token has more in it than prefill, so the estimate can pass the whole; some of a request is decoding. */
@@ -148,9 +187,10 @@ function workOf(prompt: number, output: number): FittedProfile["work"] {
   return { prefillPerKtok: rounded(prompt * 1000), decodePerKtok: rounded(output * 1000) };
 }
 
-function confidenceOf(levels: number, { tbot, ttft }: HeldOutError): Confidence {
+function confidenceOf({ points }: LoadCurve, { tbot, ttft }: HeldOutError): Confidence {
   if (tbot === null || ttft === null || tbot > 0.15 || ttft > 0.3) return "low";
-  return levels >= 6 && tbot <= 0.05 && ttft <= 0.12 ? "high" : "medium";
+  const enough = points.length >= 6 && points.every(({ requests }) => requests === null || requests >= 100);
+  return enough && tbot <= 0.05 && ttft <= 0.12 ? "high" : "medium";
 }
 
 function bandOf(knots: Knots, spread: number): Band {

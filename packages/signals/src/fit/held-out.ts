@@ -1,15 +1,16 @@
-import { fitCurve, LEVELS_MIN, predictAtInFlight } from "./fit-curve.ts";
+import { fitCurve, LEVELS_MIN, predictAtInFlight, predictAtRate } from "./fit-curve.ts";
 import { deploymentName, type LoadCurve } from "./load-curve.ts";
 
 /** Relative errors, |predicted ÷ measured − 1|, as means over what was left out; null where nothing could be. */
 export interface HeldOutError {
   readonly ttft: number | null;
+  readonly ttftP50: number | null;
   readonly ttftP99: number | null;
   readonly tbot: number | null;
   readonly e2e: number | null;
 }
 
-const NOTHING: HeldOutError = { ttft: null, ttftP99: null, tbot: null, e2e: null };
+const NOTHING: HeldOutError = { ttft: null, ttftP50: null, ttftP99: null, tbot: null, e2e: null };
 
 /** Error at each load level of a fit to the other levels, the first and the last one too: those are extrapolated. */
 export function leaveLevelsOut(curve: LoadCurve): {
@@ -19,7 +20,12 @@ export function leaveLevelsOut(curve: LoadCurve): {
   if (curve.points.length <= LEVELS_MIN) return { mean: NOTHING, each: [] };
   const each = curve.points.map((left) => {
     const fitted = fitCurve({ ...curve, points: curve.points.filter((point) => point !== left) });
-    return errorsAt(left, curve.outputTokens, predictAtInFlight(fitted, curve.outputTokens, left.inFlight));
+    // By what the load was made of: the other would take the level's own time for known.
+    const said =
+      curve.loop === "closed"
+        ? predictAtInFlight(fitted, curve.outputTokens, left.inFlight)
+        : predictAtRate(fitted, curve.outputTokens, left.ratePerS);
+    return errorsAt(left, curve.outputTokens, said);
   });
   return { mean: meanOf(each), each };
 }
@@ -39,12 +45,13 @@ export function leaveWorkloadOut(curve: LoadCurve, all: readonly LoadCurve[]): H
   const longer = curve.promptTokens / nearest.promptTokens;
   return meanOf(
     curve.points.map((point) => {
-      const { ttftMs, tbotMs, ttftP99Ms } = predictAtInFlight(fitted, nearest.outputTokens, point.inFlight);
+      const { ttftMs, tbotMs, ttftP50Ms, ttftP99Ms } = predictAtInFlight(fitted, nearest.outputTokens, point.inFlight);
       const scaled = ttftMs * longer;
       return errorsAt(point, curve.outputTokens, {
         ttftMs: scaled,
         tbotMs,
         e2eMs: scaled + curve.outputTokens * tbotMs,
+        ttftP50Ms: ttftP50Ms === null ? null : ttftP50Ms * longer,
         ttftP99Ms: ttftP99Ms === null ? null : ttftP99Ms * longer,
       });
     }),
@@ -54,17 +61,17 @@ export function leaveWorkloadOut(curve: LoadCurve, all: readonly LoadCurve[]): H
 interface Times {
   readonly ttftMs: number;
   readonly tbotMs: number;
+  readonly ttftP50Ms: number | null;
   readonly ttftP99Ms: number | null;
 }
 
 function errorsAt(measured: Times, outputTokens: number, predicted: Times & { readonly e2eMs: number }): HeldOutError {
-  const error = (of: number, by: number): number => Math.abs(by / of - 1);
+  const error = (of: number | null, by: number | null): number | null =>
+    of === null || by === null ? null : Math.abs(by / of - 1);
   return {
     ttft: error(measured.ttftMs, predicted.ttftMs),
-    ttftP99:
-      measured.ttftP99Ms === null || predicted.ttftP99Ms === null
-        ? null
-        : error(measured.ttftP99Ms, predicted.ttftP99Ms),
+    ttftP50: error(measured.ttftP50Ms, predicted.ttftP50Ms),
+    ttftP99: error(measured.ttftP99Ms, predicted.ttftP99Ms),
     tbot: error(measured.tbotMs, predicted.tbotMs),
     e2e: error(measured.ttftMs + outputTokens * measured.tbotMs, predicted.e2eMs),
   };
@@ -75,7 +82,13 @@ function meanOf(errors: readonly HeldOutError[]): HeldOutError {
     const known = errors.map((each) => each[name]).filter((each) => each !== null);
     return known.length === 0 ? null : known.reduce((sum, each) => sum + each, 0) / known.length;
   };
-  return { ttft: mean("ttft"), ttftP99: mean("ttftP99"), tbot: mean("tbot"), e2e: mean("e2e") };
+  return {
+    ttft: mean("ttft"),
+    ttftP50: mean("ttftP50"),
+    ttftP99: mean("ttftP99"),
+    tbot: mean("tbot"),
+    e2e: mean("e2e"),
+  };
 }
 
 /** How unlike two workloads are: by what factors their lengths differ. */

@@ -7,7 +7,10 @@ export interface LoadPoint {
   readonly ttftMs: number;
   readonly tbotMs: number;
   /** null = not measured. */
+  readonly ttftP50Ms: number | null;
   readonly ttftP99Ms: number | null;
+  /** Requests that it stands on; null = not said. */
+  readonly requests: number | null;
 }
 
 /** What was measured: one deployment of one model under one workload. */
@@ -23,6 +26,22 @@ export interface LoadCurve {
   /** By rising load, one for each level. */
   readonly points: readonly LoadPoint[];
   readonly source: string;
+  /** Of a curve made of a log of requests. */
+  readonly log?: LogFacts;
+}
+
+/** What a log of requests says beside its load levels. */
+export interface LogFacts {
+  readonly requests: number;
+  /** Whether somebody said how the load was made. */
+  readonly loop: "stated" | "inferred";
+  /** Part of all prompt tokens that the engine had in its cache, 0..1. Prompt tokens elsewhere are the others. */
+  readonly cachedPart: number;
+  /** From requests of different prompts at low load; null = prompts are too alike. */
+  readonly prefillMsPerTok: number | null;
+  /** Between which nine of ten requests lie. */
+  readonly promptTokens: { readonly from: number; readonly to: number };
+  readonly outputTokens: { readonly from: number; readonly to: number };
 }
 
 export interface Deployment {

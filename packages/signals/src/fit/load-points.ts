@@ -16,10 +16,10 @@ export interface LoadPoints {
  * |---|---|
  * | `isl`, `osl` | prompt and output tokens of a request |
  * | `load_var`, `load_value` | how load was made: `concurrency` or `concurrent_users` (closed loop, requests in flight), `request_rate_rps` or `target_qps` (open loop, requests/s) |
- * | `ttft_p50_ms`, `ttft_mean_ms` or `ttft_ms` | time to first token; the first of these that is not empty |
- * | `tpot_p50_ms`, `tpot_mean_ms` or `tpot_ms` | time between output tokens, likewise |
+ * | `ttft_mean_ms`, `ttft_ms` or `ttft_p50_ms` | time to first token; the first of these that is not empty |
+ * | `tpot_mean_ms`, `tpot_ms` or `tpot_p50_ms` | time between output tokens, likewise |
  *
- * and, where there: `ttft_p99_ms`, `req_per_s` (of the whole deployment), `gpu`, `gpu_count`, `model`, `precision`,
+ * and, where there: `ttft_p50_ms`, `ttft_p99_ms`, `req_per_s` (of the whole deployment), `gpu`, `gpu_count`, `model`, `precision`,
  * `engine`, `engine_version`, `mode`, `parallel`, `source`, `note` (rows that say `suspect` are left out). Other columns are
  * passed over. Of several rows at one load level the median counts.
  *
@@ -112,8 +112,8 @@ function readPoint(row: Row, line: number, name: string): ReadPoint | string {
   const [promptTokens, outputTokens, level] = [number("isl"), number("osl"), number("load_value")];
   if (promptTokens === null || outputTokens === null) return "isl or osl is empty";
   if (level === null) return "load_value is empty";
-  const ttft = first(["ttft_p50_ms", "ttft_mean_ms", "ttft_ms"]);
-  const tbot = first(["tpot_p50_ms", "tpot_mean_ms", "tpot_ms"]);
+  const ttft = first(["ttft_mean_ms", "ttft_ms", "ttft_p50_ms"]);
+  const tbot = first(["tpot_mean_ms", "tpot_ms", "tpot_p50_ms"]);
   if (ttft === null || tbot === null) return "ttft or tpot is empty";
 
   const e2eMs = ttft.value + outputTokens * tbot.value;
@@ -133,7 +133,15 @@ function readPoint(row: Row, line: number, name: string): ReadPoint | string {
   return {
     level,
     head: { deployment, promptTokens, outputTokens, loop, statistic, source: row.source ?? "" },
-    point: { inFlight, ratePerS, ttftMs: ttft.value, tbotMs: tbot.value, ttftP99Ms: number("ttft_p99_ms") },
+    point: {
+      inFlight,
+      ratePerS,
+      ttftMs: ttft.value,
+      tbotMs: tbot.value,
+      ttftP50Ms: number("ttft_p50_ms"),
+      ttftP99Ms: number("ttft_p99_ms"),
+      requests: null,
+    },
   };
 }
 
@@ -143,16 +151,24 @@ function statOf(row: Row): LoadCurve["statistic"] {
 
 function medianPoint(points: readonly LoadPoint[]): LoadPoint {
   if (points.length === 1) return points[0]!;
-  const median = (of: (point: LoadPoint) => number): number => {
-    const sorted = points.map(of).sort((a, b) => a - b);
+  const median = (values: readonly number[]): number => {
+    const sorted = [...values].sort((a, b) => a - b);
     const middle = sorted.length >> 1;
     return sorted.length % 2 === 1 ? sorted[middle]! : (sorted[middle - 1]! + sorted[middle]!) / 2;
   };
+  const of = (name: "inFlight" | "ratePerS" | "ttftMs" | "tbotMs"): number =>
+    median(points.map((point) => point[name]));
+  const known = (name: "ttftP50Ms" | "ttftP99Ms"): number | null => {
+    const values = points.map((point) => point[name]).filter((value) => value !== null);
+    return values.length < points.length ? null : median(values);
+  };
   return {
-    inFlight: median(({ inFlight }) => inFlight),
-    ratePerS: median(({ ratePerS }) => ratePerS),
-    ttftMs: median(({ ttftMs }) => ttftMs),
-    tbotMs: median(({ tbotMs }) => tbotMs),
-    ttftP99Ms: points.every(({ ttftP99Ms }) => ttftP99Ms !== null) ? median(({ ttftP99Ms }) => ttftP99Ms!) : null,
+    inFlight: of("inFlight"),
+    ratePerS: of("ratePerS"),
+    ttftMs: of("ttftMs"),
+    tbotMs: of("tbotMs"),
+    ttftP50Ms: known("ttftP50Ms"),
+    ttftP99Ms: known("ttftP99Ms"),
+    requests: null,
   };
 }
