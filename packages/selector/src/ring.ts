@@ -1,4 +1,6 @@
 import { GuidevaneError } from "@guidevane/core";
+import { ln } from "./ln.ts";
+import { slotWishes } from "./slot-wishes.ts";
 import { xxh32OfWord } from "./xxh32.ts";
 
 /** The slots of one cell, each owned by an engine of the cell's own list. */
@@ -33,6 +35,9 @@ export function buildRing(engines: readonly string[], weights: ArrayLike<number>
  * The ring that meets the new weights with the fewest moved slots: where a share may be rounded up or down, the way that
  * leaves more slots in place is taken. An engine keeps its slots by its id, wherever it stands in the list.
  *
+ * Which slots move is chosen by what each wishes for (slot-wishes.ts), the same at every edit: an engine that was away gets
+ * nearly all that were its own, weights that swing move the same keys back and forth, and the others keep their caches.
+ *
  * A previous ring of another size is no past. Pure: the same arguments give the same ring.
  *
  * @param weights one per engine, not negative; divided by their sum
@@ -59,12 +64,68 @@ export function editRing(
   }
   const target = slotCounts(weights, slots, held);
 
-  // One order for giving and taking, the same at every edit: weights that swing move the same keys back and forth, and
-  // the others keep their caches.
-  const order = strewnOrder(slots);
   const surplus = held.map((count, engine) => count - target[engine]!);
+  const moved = giveWished(engines, owners, target, surplus) + giveRest(owners, surplus);
+  return { engines, owners: Uint16Array.from(owners), moved };
+}
+
+/** Who lacks slots gets those that wish for it more than for their owner, the most wished first. @returns how many moved */
+function giveWished(engines: readonly string[], owners: Int32Array, target: Int32Array, surplus: Int32Array): number {
+  const slots = owners.length;
+  const wishes = (engine: number): Wishes => ({ of: slotWishes(engines[engine]!, slots), more: ln(target[engine]!) });
+  const givers = Array.from(surplus, (count, engine) => (count > 0 && target[engine]! > 0 ? wishes(engine) : null));
+  let open = strewnOrder(slots);
+  let moved = 0;
+  for (;;) {
+    const takers = [...surplus.keys()].filter((engine) => surplus[engine]! < 0);
+    if (takers.length === 0 || takers.length > TAKERS_MAX) return moved;
+    const wanted = takers.map(wishes);
+    const taker = new Int32Array(open.length);
+    const keys = new Float64Array(open.length);
+    let candidates = 0;
+    for (let at = 0; at < open.length; at++) {
+      const slot = open[at]!;
+      const owner = owners[slot]!;
+      if (owner !== NOBODY && surplus[owner]! <= 0) continue;
+      let best = Number.NEGATIVE_INFINITY;
+      let second = LEAST_WISH;
+      for (let index = 0; index < wanted.length; index++) {
+        const wish = wanted[index]!.of[slot]! + wanted[index]!.more;
+        if (wish > best) {
+          second = Math.max(second, best);
+          best = wish;
+          taker[at] = takers[index]!;
+        } else second = Math.max(second, wish);
+      }
+      // Slots without an owner go first, for they must go somewhere: those before others that would lose more elsewhere.
+      const own = owner === NOBODY ? null : givers[owner];
+      const gain = own == null ? best - second + OWNERLESS : best - own.of[slot]! - own.more;
+      keys[candidates++] = at - Math.round(gain * GAIN_STEPS) * slots;
+    }
+    // Slots whose most wished engine has enough go to another one in the next round.
+    const left: number[] = [];
+    for (const key of keys.subarray(0, candidates).sort()) {
+      const at = key - Math.floor(key / slots) * slots;
+      const slot = open[at]!;
+      const owner = owners[slot]!;
+      if (owner !== NOBODY && surplus[owner]! <= 0) continue;
+      if (surplus[taker[at]!]! >= 0) {
+        left.push(slot);
+        continue;
+      }
+      if (owner !== NOBODY) surplus[owner]!--;
+      surplus[taker[at]!]!++;
+      owners[slot] = taker[at]!;
+      moved++;
+    }
+    open = Uint32Array.from(left);
+  }
+}
+
+/** The same where so many engines lack slots that wishes would take too long: in one order for giving and taking. */
+function giveRest(owners: Int32Array, surplus: Int32Array): number {
   const free: number[] = [];
-  for (const slot of order) {
+  for (const slot of strewnOrder(owners.length)) {
     const owner = owners[slot]!;
     if (owner === NOBODY) free.push(slot);
     else if (surplus[owner]! > 0) {
@@ -73,11 +134,25 @@ export function editRing(
     }
   }
   let next = 0;
-  for (let engine = 0; engine < engines.length; engine++) {
-    for (let lack = -surplus[engine]!; lack > 0; lack--) owners[free[next++]!] = engine;
+  for (let engine = 0; engine < surplus.length; engine++) {
+    for (; surplus[engine]! < 0; surplus[engine]!++) owners[free[next++]!] = engine;
   }
-  return { engines, owners: Uint16Array.from(owners), moved: free.length };
+  return free.length;
 }
+
+interface Wishes {
+  /** By slot. */
+  readonly of: Float64Array;
+  /** ln of the engine's slots. */
+  readonly more: number;
+}
+
+/** Beyond any gain; and below any wish. */
+const OWNERLESS = 100;
+const LEAST_WISH = -10;
+/** A gain is sorted as a whole number of such steps, and where that is the same by the slot's place; both in 53 bits. */
+const GAIN_STEPS = 2 ** 15;
+const TAKERS_MAX = 64;
 
 /** Slots owned by each of `engines` engines. */
 export function countSlots(owners: Uint16Array, engines: number): Uint32Array {
