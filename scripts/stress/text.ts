@@ -1,4 +1,5 @@
 import type { KilledEngine } from "../../test/src/stress/killed-engine.ts";
+import type { MemoryTrend } from "../../test/src/stress/memory.ts";
 import type { ScenarioRow } from "../../test/src/stress/scenarios.ts";
 import type { Soak } from "../../test/src/stress/soak.ts";
 
@@ -46,14 +47,18 @@ export function showSoak(seen: Soak, rateRps: number, minutes: number): Report {
     ["refused as too much", counts(seen.refused)],
     ["errors that nothing of this explains", String(seen.unexplained.length)],
     ["versions published, seen each second", String(seen.versions)],
+    [
+      "of these, plans that shed; the most demand ÷ capacity that one went by",
+      `${seen.sheddingPlans}; ${(100 * seen.plannedLoad).toFixed(0)} %`,
+    ],
     ["control planes killed", String(seen.controlDeaths)],
     ["slots left when all clients were gone", String(seen.slotsLeft)],
     ["the load was at most late by", `${seen.lateMs.toFixed(0)} ms`],
   ];
-  const memory = seen.memory.map(({ name, threads, firstMb, lastMb, mostMb, slopeMbPerHour }) => [
-    ...[name, String(threads), firstMb.toFixed(0), lastMb.toFixed(0), mostMb.toFixed(0), slopeMbPerHour.toFixed(1)],
+  const memory = seen.memory.map(({ name, lives, threads, rss, held }) => [
+    ...[name, String(lives), String(threads), spread(rss), slope(rss), spread(held), slope(held)],
   ]);
-  const memoryHead = ["process", "threads", "first MB", "last MB", "most MB", "slope of the second half, MB/h"];
+  const memoryHead = ["process", "lives", "threads", "RSS, MB", "MB/h", "held after a full collection, MB", "MB/h"];
   const unexplained = seen.unexplained.slice(0, SHOWN).map((line) => `- ${line}\n`);
   return {
     text: `${table(["what", "seen"], rows)}\n${table(memoryHead, memory)}${unexplained.length > 0 ? "\n" : ""}${unexplained.join("")}`,
@@ -67,8 +72,8 @@ export function showScenarios(rows: readonly ScenarioRow[], rateRps: number): Re
       "what",
       "requests",
       "errors before an answer",
-      "cut; of answers begun at what died",
-      "of all these, sent later",
+      "cut; requests at what died",
+      "of all these, not at what died",
       "p99 TTFT before; from then on",
     ],
     ...["to the new optimum; and back", "gap at the end"],
@@ -87,6 +92,15 @@ export function showScenarios(rows: readonly ScenarioRow[], rateRps: number): Re
     text: `${rateRps} requests/s in each of two clusters.\n\n${text}`,
     good: rows.every(({ beyond }) => beyond === 0),
   };
+}
+
+/** Median of the second quarter, of the last one, and the most. */
+function spread({ beforeMb, afterMb, mostMb }: MemoryTrend): string {
+  return [beforeMb, afterMb, mostMb].map((mb) => (mb === null ? "–" : mb.toFixed(1))).join("; ");
+}
+
+function slope({ slopeMbPerHour }: MemoryTrend): string {
+  return slopeMbPerHour === null ? "–" : slopeMbPerHour.toFixed(1);
 }
 
 function settled(value: number | null): string {

@@ -33,6 +33,12 @@ export class Whole {
   readonly folder: string = mkdtempSync(join(tmpdir(), "guidevane-whole-"));
   readonly fleetFile: string = join(this.folder, "fleet.yaml");
   readonly #endings: (() => Promise<unknown>)[] = [];
+  readonly #env: Readonly<Record<string, string>>;
+
+  /** @param env beyond this process's, for every program that is started */
+  constructor(env: Readonly<Record<string, string>> = {}) {
+    this.#env = env;
+  }
 
   /** Starts an engine of this process's own, so that a test sees what reaches it. */
   async engine(options: Partial<EmulatedEngineOptions> = {}): Promise<EmulatedEngine> {
@@ -89,7 +95,7 @@ export class Whole {
   }
 
   program(...args: string[]): Program {
-    const program = new Program(args);
+    const program = new Program(args, this.#env);
     this.#endings.push(() => program.end("SIGKILL"));
     return program;
   }

@@ -14,6 +14,8 @@ export interface Seen {
   readonly failure: string | null;
   /** Its client left on purpose. */
   readonly left: boolean;
+  /** Base URL of the gateway that it was sent to last. */
+  readonly gateway: string;
   readonly engine: string | null;
   readonly reason: string | null;
   readonly version: number;
@@ -41,7 +43,7 @@ export class OpenLoad {
   readonly #options: OpenLoadOptions;
   readonly #random: () => number;
   readonly #agent = new Agent({ keepAlive: true, maxFreeSockets: 256 });
-  readonly #open = new Map<Promise<void>, { readonly engine: string | null }>();
+  readonly #open = new Set<Promise<void>>();
   #timer: NodeJS.Timeout;
   #nextMs: number;
   /** The most that a request was sent after its time: above some ten ms this process was too slow. */
@@ -55,15 +57,10 @@ export class OpenLoad {
     this.#timer = setTimeout(() => this.#turn(), 0);
   }
 
-  /** Requests under way, with the engine where an answer has begun. */
-  underWay(): (string | null)[] {
-    return [...this.#open.values()].map(({ engine }) => engine);
-  }
-
   /** No more arrivals; resolves when all have ended. */
   async stop(): Promise<void> {
     clearTimeout(this.#timer);
-    await Promise.all(this.#open.keys());
+    await Promise.all(this.#open);
     this.#agent.destroy();
   }
 
@@ -73,7 +70,7 @@ export class OpenLoad {
       this.lateMs = Math.max(this.lateMs, nowMs - this.#nextMs);
       const asked = new AskedRequest(this.#agent, this.#options, this.#random);
       const ended = asked.ended.then(this.#options.onSeen).finally(() => this.#open.delete(ended));
-      this.#open.set(ended, asked);
+      this.#open.add(ended);
       this.#nextMs += this.#gapMs();
     }
     this.#timer = setTimeout(() => this.#turn(), Math.max(1, this.#nextMs - nowMs));
@@ -87,10 +84,12 @@ export class OpenLoad {
 /** One request of a client that has no retries of its own. */
 export class AskedRequest {
   readonly ended: Promise<Seen>;
-  engine: string | null = null;
+  #gateway = "";
+  #engine: string | null = null;
   #sent: ClientRequest | null = null;
   #left = false;
   #reason: string | null = null;
+  #shedReason: string | null = null;
   #version = 0;
   #status = 0;
   #firstByteMs: number | null = null;
@@ -107,7 +106,7 @@ export class AskedRequest {
         resolve({
           ...{ key, stream, sentMs, firstByteMs: this.#firstByteMs, endMs: performance.now() },
           ...{ failure: this.#left ? null : failure, left: this.#left },
-          ...{ engine: this.engine, reason: this.#reason, version: this.#version },
+          ...{ gateway: this.#gateway, engine: this.#engine, reason: this.#reason, version: this.#version },
         });
       };
       const urls = options.urls();
@@ -135,6 +134,7 @@ export class AskedRequest {
       "content-length": Buffer.byteLength(body),
       "x-session-id": `stress-${key}`,
     };
+    this.#gateway = url;
     const sent = request(`${url}/v1/chat/completions`, { method: "POST", agent, headers });
     const fail = (error: NodeJS.ErrnoException): void => end(error.code ?? error.message);
     sent.once("error", fail);
@@ -153,13 +153,17 @@ export class AskedRequest {
 
   #head({ headers, statusCode }: IncomingMessage): void {
     this.#status = statusCode ?? 0;
-    this.engine = textOf(headers["x-guidevane-engine"]);
+    this.#engine = textOf(headers["x-guidevane-engine"]);
+    this.#shedReason = textOf(headers["x-guidevane-shed-reason"]);
     this.#reason = textOf(headers["x-guidevane-reason"]);
     this.#version = Number(headers["x-guidevane-snapshot"] ?? 0);
   }
 
   #judge(stream: boolean): string | null {
-    if (this.#status !== 200) return `http ${this.#status} ${/"code":"?(\w+)/.exec(this.#text)?.[1] ?? ""}`.trim();
+    if (this.#status !== 200) {
+      const code = /"code":"?(\w+)/.exec(this.#text)?.[1] ?? "";
+      return `http ${this.#status} ${code} ${this.#shedReason ?? ""}`.trim();
+    }
     if (!stream) return this.#text.includes('"finish_reason"') ? null : "an answer without an end";
     return this.#text.trimEnd().endsWith("data: [DONE]") ? null : "a stream without its end";
   }

@@ -1,7 +1,10 @@
-import { readFileSync } from "node:fs";
+import { mkdtempSync, rmSync } from "node:fs";
+import { tmpdir } from "node:os";
+import { join } from "node:path";
 import { setTimeout as delay } from "node:timers/promises";
-import { seededRandom } from "@guidevane/core";
+import { type ClusterSnapshot, seededRandom } from "@guidevane/core";
 import { eventually, publishedSnapshot } from "../whole.ts";
+import { type MemoryLine, MemoryWatch } from "./memory.ts";
 import { OpenLoad, type Seen } from "./open-load.ts";
 import { StressFleet } from "./stress-fleet.ts";
 
@@ -13,29 +16,21 @@ export interface SoakOptions {
   readonly onNote: (note: string) => void;
 }
 
-/** Memory of one process over the run, by least squares over its second half. */
-export interface MemoryLine {
-  readonly name: string;
-  readonly threads: number;
-  readonly firstMb: number;
-  readonly lastMb: number;
-  readonly mostMb: number;
-  readonly slopeMbPerHour: number;
-}
-
 export interface Soak {
   readonly sent: number;
   readonly whole: number;
   readonly left: number;
   /** Streams cut in the middle by the death of their engine. */
   readonly cut: number;
-  /** Refused by the gateway as too much, by what it said. */
+  /** Refused by the gateway as too much, by what it said and whether an engine was away then or had been just before. */
   readonly refused: Readonly<Record<string, number>>;
   readonly unexplained: readonly string[];
   readonly engineDeaths: number;
   readonly controlDeaths: number;
-  /** Versions published that a poll each second saw. */
+  /** Versions published that a poll each second saw; of these, plans that shed, and the most demand ÷ capacity they went by. */
   readonly versions: number;
+  readonly sheddingPlans: number;
+  readonly plannedLoad: number;
   readonly memory: readonly MemoryLine[];
   /** Requests that gateways count as under way when all clients are gone. */
   readonly slotsLeft: number;
@@ -51,23 +46,31 @@ const CONTROL_EVERY_MS = 180_000;
 const SHIFT_EVERY_MS = 5000;
 const SHIFT = 0.25;
 const SAMPLE_MS = 1000;
+/** Requests take 0.4 s where nothing is loaded: as long ones as a model's, so that many are under way. */
+const SLOWNESS = 8;
+const LEAVE_WITHIN_MS = 600;
+/** An engine that is back takes its share again by a ramp. */
+const RETURNING_MS = 12_000;
 
 /** Engines flap, clients leave, demand moves, the control plane dies; nothing may grow or be left behind. */
 export async function soak(options: SoakOptions): Promise<Soak> {
   const capacityWps = options.rateRps / LOAD / Object.keys(ENGINES).length;
-  const fleet = new StressFleet({ engines: ENGINES, capacityWps, tickMs: 5000, threads: options.threads });
+  const folder = mkdtempSync(join(tmpdir(), "guidevane-soak-"));
+  const heapFile = join(folder, "heaps.jsonl");
+  const times = { tickMs: 5000, slowness: SLOWNESS };
+  const fleet = new StressFleet({ engines: ENGINES, capacityWps, threads: options.threads, ...times, heapFile });
   const random = seededRandom(7);
   const tally = new SoakTally();
-  const memory = new Map<string, MemorySample[]>();
-  const versions = new Set<number>();
+  const versions = new Map<number, PlannedLoad>();
   try {
     await fleet.start();
+    const memory = new MemoryWatch(heapFile);
     const startMs = performance.now();
     const endMs = startMs + options.minutes * 60_000;
     const loads = fleet.clusters.map((cluster, index) => {
       const urls = () => fleet.urlsFor(cluster);
       const rateRps = options.rateRps / fleet.clusters.length;
-      const rest = { leavePart: 0.1, onSeen: (seen: Seen) => tally.add(seen) };
+      const rest = { leavePart: 0.1, leaveWithinMs: LEAVE_WITHIN_MS, onSeen: (seen: Seen) => tally.add(seen) };
       return new OpenLoad({ urls, rateRps, seed: index + 1, ...rest });
     });
     let [engineDeaths, controlDeaths] = [0, 0];
@@ -85,6 +88,7 @@ export async function soak(options: SoakOptions): Promise<Soak> {
       await fleet.program(id).end("SIGKILL");
       await delay(AWAY_MS);
       await fleet.startEngine(id);
+      tally.returned(performance.now());
     };
     let shifted = 1;
     const shift = async (): Promise<void> => {
@@ -100,10 +104,12 @@ export async function soak(options: SoakOptions): Promise<Soak> {
     };
     const sample = async (): Promise<void> => {
       for (const [name, { child }] of [...fleet.living(), ["these clients", { child: process }] as const])
-        addSample(memory, name, child.pid!, performance.now() - startMs);
+        memory.sample(name, child.pid!);
       // The control plane may be away just now.
-      const published = await publishedSnapshot(fleet.controlUrl).catch(() => null);
-      if (published !== null) versions.add(published.version);
+      const all = Promise.all(fleet.clusters.map((name) => publishedSnapshot(fleet.controlUrl, name)));
+      const published: readonly (ClusterSnapshot | null)[] = await all.catch(() => []);
+      const snapshots = published.filter((each) => each !== null);
+      if (snapshots.length > 0) versions.set(snapshots[0]!.version, plannedLoad(snapshots));
     };
     const note = async (): Promise<void> => {
       const minute = Math.round((performance.now() - startMs) / 60_000);
@@ -122,14 +128,33 @@ export async function soak(options: SoakOptions): Promise<Soak> {
     return {
       ...{ sent: tally.sent, whole: tally.whole, left: tally.left, cut: tally.cut },
       ...{ refused: tally.refused, unexplained: tally.unexplained, engineDeaths, controlDeaths },
-      versions: versions.size,
-      memory: [...memory].map(([name, samples]) => memoryLine(name, samples)),
+      ...{ versions: versions.size, sheddingPlans: [...versions.values()].filter(({ sheds }) => sheds).length },
+      plannedLoad: Math.max(...[...versions.values()].map(({ load }) => load)),
+      memory: memory.lines(),
       slotsLeft: await slotsLeft(fleet),
       lateMs: Math.max(...loads.map((load) => load.lateMs)),
     };
   } finally {
     await fleet.stop();
+    rmSync(folder, { recursive: true, force: true });
   }
+}
+
+interface PlannedLoad {
+  /** Demand ÷ capacity of all clusters and engines together, in work. */
+  readonly load: number;
+  readonly sheds: boolean;
+}
+
+/** What a publication was planned for. @param snapshots one a cluster, which have the same engines */
+function plannedLoad(snapshots: readonly ClusterSnapshot[]): PlannedLoad {
+  const cells = snapshots.flatMap((each) => each.cells);
+  const demandWps = cells.reduce((sum, { demandRps, work }) => sum + demandRps * work, 0);
+  const capacities = new Map(
+    snapshots.flatMap(({ engines }) => Object.entries(engines).map(([id, { capacityWps }]) => [id, capacityWps])),
+  );
+  const capacityWps = [...capacities.values()].reduce((sum, each) => sum + each, 0);
+  return { load: demandWps / capacityWps, sheds: cells.some(({ shed }) => shed > 0) };
 }
 
 /** Counts what clients saw, and tells what a death explains from what nothing does. */
@@ -141,18 +166,32 @@ class SoakTally {
   readonly refused: Record<string, number> = {};
   readonly unexplained: string[] = [];
   readonly #diedMs = new Map<string, number>();
+  #lastDeathMs = Number.NEGATIVE_INFINITY;
+  #returnedMs = Number.NEGATIVE_INFINITY;
 
   died(engine: string, atMs: number): void {
     this.#diedMs.set(engine, atMs);
+    this.#lastDeathMs = atMs;
+  }
+
+  returned(atMs: number): void {
+    this.#returnedMs = atMs;
   }
 
   add({ failure, left, engine, firstByteMs, sentMs, endMs }: Seen): void {
     this.sent += 1;
     if (left) this.left += 1;
     else if (failure === null) this.whole += 1;
-    else if (/^http (429|503) (shed|busy)/.test(failure)) this.refused[failure] = (this.refused[failure] ?? 0) + 1;
+    else if (/^http (429|503) (shed|busy)/.test(failure)) this.#refuse(failure, sentMs);
     else if (firstByteMs !== null && engine !== null && sentMs <= (this.#diedMs.get(engine) ?? 0)) this.cut += 1;
     else this.unexplained.push(`${failure} from ${engine} after ${(endMs - sentMs).toFixed(0)} ms`);
+  }
+
+  #refuse(failure: string, sentMs: number): void {
+    const isAway = this.#lastDeathMs > this.#returnedMs;
+    const isBack = sentMs < this.#returnedMs + RETURNING_MS;
+    const what = `${failure}, ${isAway ? "an engine away" : isBack ? "an engine coming back" : "all engines there"}`;
+    this.refused[what] = (this.refused[what] ?? 0) + 1;
   }
 }
 
@@ -164,44 +203,4 @@ async function slotsLeft(fleet: StressFleet): Promise<number> {
   // An attempt whose client left ends a moment later.
   await eventually(async () => (await count()) === 0, 5000).catch(() => undefined);
   return count();
-}
-
-interface MemorySample {
-  readonly pid: number;
-  readonly atMs: number;
-  readonly mb: number;
-  readonly threads: number;
-}
-
-function addSample(memory: Map<string, MemorySample[]>, name: string, pid: number, atMs: number): void {
-  let status: string;
-  try {
-    status = readFileSync(`/proc/${pid}/status`, "latin1");
-  } catch {
-    // It was killed since it was listed.
-    return;
-  }
-  const field = (key: string): number => Number(new RegExp(`^${key}:\\s+(\\d+)`, "m").exec(status)?.[1] ?? Number.NaN);
-  const samples = memory.get(name) ?? [];
-  // Another process under the same name begins anew.
-  memory.set(name, samples.at(-1)?.pid === pid ? samples : []);
-  memory.get(name)!.push({ pid, atMs, mb: field("VmRSS") / 1024, threads: field("Threads") });
-}
-
-function memoryLine(name: string, samples: readonly MemorySample[]): MemoryLine {
-  const mbs = samples.map(({ mb }) => mb);
-  const late = samples.slice(Math.floor(samples.length / 2));
-  return {
-    ...{ name, threads: samples.at(-1)!.threads },
-    ...{ firstMb: mbs[0]!, lastMb: mbs.at(-1)!, mostMb: Math.max(...mbs) },
-    slopeMbPerHour: slope(late.map(({ atMs, mb }) => [atMs / 3_600_000, mb])),
-  };
-}
-
-/** Of the line of least squares. */
-function slope(points: readonly (readonly [number, number])[]): number {
-  const mean = (at: 0 | 1): number => points.reduce((sum, point) => sum + point[at], 0) / points.length;
-  const [x, y] = [mean(0), mean(1)];
-  const across = points.reduce((sum, point) => sum + (point[0] - x) ** 2, 0);
-  return across === 0 ? 0 : points.reduce((sum, point) => sum + (point[0] - x) * (point[1] - y), 0) / across;
 }

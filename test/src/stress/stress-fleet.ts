@@ -12,13 +12,17 @@ export interface StressFleetOptions {
   readonly capacityWps: number;
   readonly tickMs: number;
   readonly threads: number;
+  /** Times of a request ÷ those of engines made for tests: 20 ms to the first token, 2 ms a token. Default 1. */
+  readonly slowness?: number;
+  /** Where every thread of every program writes once a minute what it holds; see memory-probe.ts. */
+  readonly heapFile?: string;
   /** Engines that run in this process: cheaper to start, and never killed. */
   readonly inThisProcess?: readonly string[] | undefined;
 }
 
 /** A fleet of real processes whose parts can be killed and come back at the same address. */
 export class StressFleet {
-  readonly whole = new Whole();
+  readonly whole: Whole;
   readonly #options: StressFleetOptions;
   readonly #ports = new Map<string, number>();
   readonly #programs = new Map<string, Program>();
@@ -26,6 +30,11 @@ export class StressFleet {
 
   constructor(options: StressFleetOptions) {
     this.#options = options;
+    this.whole = new Whole(options.heapFile === undefined ? {} : heapEnv(options.heapFile));
+  }
+
+  get #profile(): string {
+    return profileText(this.#options.capacityWps, this.#options.slowness ?? 1);
   }
 
   get clusters(): readonly string[] {
@@ -33,12 +42,12 @@ export class StressFleet {
   }
 
   get controlUrl(): string {
-    return `http://127.0.0.1:${this.#ports.get("control")}`;
+    return this.urlOf("control");
   }
 
   /** Starts engines, the control plane and a gateway a cluster, and waits until all route by a snapshot. */
   async start(): Promise<void> {
-    const { engines, capacityWps, tickMs } = this.#options;
+    const { engines, tickMs } = this.#options;
     const names = [
       ...Object.keys(engines),
       "control",
@@ -46,12 +55,12 @@ export class StressFleet {
     ];
     const ports = await freePorts(names.length);
     for (const [index, name] of names.entries()) this.#ports.set(name, ports[index]!);
-    writeFileSync(join(this.whole.folder, "stress.yaml"), profileText(capacityWps));
+    writeFileSync(join(this.whole.folder, "stress.yaml"), this.#profile);
     this.whole.writeFleet(
       Object.fromEntries(
         Object.entries(engines).map(([id, region]) => [
           id,
-          { url: `http://127.0.0.1:${this.#ports.get(id)}`, region, profile: "stress", health: { intervalMs: 1000 } },
+          { url: this.urlOf(id), region, profile: "stress", health: { intervalMs: 1000 } },
         ]),
       ),
       {
@@ -70,10 +79,7 @@ export class StressFleet {
   async startEngine(id: string): Promise<void> {
     const port = this.#ports.get(id)!;
     if (this.#options.inThisProcess?.includes(id)) {
-      await this.whole.engine({
-        port,
-        profile: parseProfile(profileText(this.#options.capacityWps), "stress profile"),
-      });
+      await this.whole.engine({ port, profile: parseProfile(this.#profile, "stress profile") });
       return;
     }
     const profile = join(this.whole.folder, "stress.yaml");
@@ -106,6 +112,11 @@ export class StressFleet {
     this.gateways.set(cluster, new Gateway(program, String(found.url), String(found.adminUrl)));
   }
 
+  /** Base URL of an engine or of a cluster's gateway. */
+  urlOf(name: string): string {
+    return `http://127.0.0.1:${this.#ports.get(name)}`;
+  }
+
   /** The process of an engine, of a cluster's gateway, or `control`. */
   program(name: string): Program {
     return this.#programs.get(name)!;
@@ -118,9 +129,7 @@ export class StressFleet {
 
   /** Base URLs for the clients of a cluster: its own gateway, then the others. */
   urlsFor(cluster: string): string[] {
-    return [cluster, ...this.clusters.filter((each) => each !== cluster)].map(
-      (each) => `http://127.0.0.1:${this.#ports.get(each)}`,
-    );
+    return [cluster, ...this.clusters.filter((each) => each !== cluster)].map((each) => this.urlOf(each));
   }
 
   /** Sum of the samples of a gateway's metric whose labels have `labels` among them. */
@@ -143,7 +152,9 @@ export class StressFleet {
   }
 }
 
-function profileText(capacityWps: number): string {
+function profileText(capacityWps: number, slowness: number): string {
+  const curve = (...points: readonly (readonly [number, number])[]): string =>
+    JSON.stringify(points.map(([utilisation, ms]) => [utilisation, ms * slowness]));
   return `
 profile: stress
 reference: { promptTokens: 64, outputTokens: 16 }
@@ -151,9 +162,15 @@ work: { prefillPerKtok: 3.125, decodePerKtok: 50 }
 prefillMsPerTok: 0.1
 loop: open
 capacityWps: ${capacityWps}
-ttftMs: [[0, 20], [0.7, 24], [0.95, 60], [1, 120]]
-tbotMs: [[0, 2], [0.7, 2.2], [0.95, 5], [1, 9]]
+ttftMs: ${curve([0, 20], [0.7, 24], [0.95, 60], [1, 120])}
+tbotMs: ${curve([0, 2], [0.7, 2.2], [0.95, 5], [1, 9])}
 `;
+}
+
+/** What has every thread of a program run memory-probe.ts. */
+function heapEnv(heapFile: string): Record<string, string> {
+  const probe = new URL("./memory-probe.ts", import.meta.url).href;
+  return { NODE_OPTIONS: `--expose-gc --import=${probe}`, GUIDEVANE_STRESS_MEMORY: heapFile };
 }
 
 /** So many ports that nothing listens on now. */
