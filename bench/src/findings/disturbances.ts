@@ -43,7 +43,7 @@ function shaken(amount: number): PolicyDefinition {
       const capacityWps = world.fleet.capacityWps.slice();
       const inner = steady.create({ ...world, fleet: { ...world.fleet, capacityWps } }, values);
       return {
-        route: (gateway, request, tried) => inner.route(gateway, request, tried),
+        route: (gateway, request, tried, isFree) => inner.route(gateway, request, tried, isFree),
         tick() {
           tick += 1;
           for (const [e, capacity] of world.fleet.capacityWps.entries())

@@ -3,6 +3,7 @@ import type { LabEngines } from "./lab-engines.ts";
 import type { LabFleet } from "./lab-fleet.ts";
 import type { LabOptions } from "./lab-options.ts";
 import type { LabClock } from "./lab-timers.ts";
+import type { Policy } from "./policy.ts";
 import { copyBoard, type SignalBoard, signalBoard } from "./signal-board.ts";
 import type { Tally } from "./tally.ts";
 
@@ -25,7 +26,7 @@ export class LabControl {
   readonly #offered: Uint32Array;
   #isUp = true;
   #reports = 0;
-  #tick: () => void = () => {};
+  #policy!: Policy;
 
   constructor(fleet: LabFleet, engines: LabEngines, clock: LabClock, tally: Tally, gatewayCluster: Uint16Array) {
     this.#fleet = fleet;
@@ -38,15 +39,13 @@ export class LabControl {
     this.#offered = new Uint32Array(gatewayCluster.length * fleet.classes.length);
   }
 
-  start({ signals = DEFAULT_SIGNALS, sampleMs = SAMPLE_MS, fleet }: LabOptions, tick: () => void): void {
-    this.#tick = () => {
-      if (this.#isUp) tick();
-    };
+  start({ signals = DEFAULT_SIGNALS, sampleMs = SAMPLE_MS, fleet }: LabOptions, policy: Policy): void {
+    this.#policy = policy;
     this.#clock.every(signals.everyMs, () => this.#poll(signals));
     this.#clock.every(REPORT_MS, () => this.#report());
     // The first plan comes before the first request: fleets don't start under full load.
     this.#tick();
-    this.#clock.every(fleet.policy.tickMs, this.#tick);
+    this.#clock.every(fleet.policy.tickMs, () => this.#tick());
     this.#clock.every(sampleMs, () => this.#sample(sampleMs));
   }
 
@@ -71,11 +70,20 @@ export class LabControl {
     return known * level.offeredRps + (1 - known) * (filedRps ?? 0);
   }
 
+  /** How much of an engine's answers fail, by the gateways' reports. */
+  severity(engine: number): number {
+    return this.#levels.evidence(this.#fleet.engines[engine]!.id, this.#clock.now).severity;
+  }
+
   /** Weights of a cell were published. */
   published(cell: number, weights: Float64Array): void {
     const demand = this.#fleet.eligible.map((_, each) => this.demandRps(each));
     const all = demand.reduce((sum, each) => sum + each, 0);
     this.#tally.churn.add(cell, weights, all > 0 ? demand[cell]! / all : 0);
+  }
+
+  #tick(): void {
+    if (this.#isUp) this.#policy.tick?.();
   }
 
   #poll({ everyMs, delayMs }: { readonly everyMs: number; readonly delayMs: number }): void {
@@ -108,7 +116,7 @@ export class LabControl {
           seq: this.#reports,
           windowMs: REPORT_MS,
           classes: Object.fromEntries(counts),
-          engines: {},
+          engines: this.#policy.report?.(gateway) ?? {},
         },
         this.#clock.now,
       );

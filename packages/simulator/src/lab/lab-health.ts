@@ -10,6 +10,8 @@ import type { LabClock } from "./lab-timers.ts";
 export class LabHealth {
   /** gateway · engines + engine: 0 = dead to it, else the part of its share that a returning engine may have. */
   readonly factor: Float64Array;
+  /** By gateway: rises with each change of its factors. */
+  readonly changes: Uint32Array;
   readonly #health: (EngineHealth | undefined)[] = [];
   readonly #fleet: LabFleet;
   readonly #clock: LabClock;
@@ -21,6 +23,7 @@ export class LabHealth {
     this.#clock = clock;
     this.#random = random;
     this.factor = new Float64Array(gateways * fleet.engines.length).fill(1);
+    this.changes = new Uint32Array(gateways);
   }
 
   /** Once, before the first request. @param isAlive what a probe finds */
@@ -63,6 +66,7 @@ export class LabHealth {
     const { out, outByProbe, factor } = health.facts();
     const at = gateway * this.#fleet.engines.length + engine;
     this.factor[at] = out || outByProbe ? 0 : factor;
+    this.changes[gateway]! += 1;
   }
 
   /** Made when first needed: most engines never fail. */

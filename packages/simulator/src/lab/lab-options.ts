@@ -40,6 +40,8 @@ export interface ClientOptions {
   /** In all, the first included. */
   readonly attempts: number;
   readonly backoffMs: number;
+  /** Retries for each first attempt that all clients together may make. Left out: no budget but `attempts`. */
+  readonly retryRatio?: number;
 }
 
 /** Something that goes wrong at `atMs` and, where it can, ends `forMs` later. */

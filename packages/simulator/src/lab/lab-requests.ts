@@ -1,5 +1,5 @@
-import type { Random } from "@guidevane/core";
-import { type AttemptEnd, afterAttempt } from "@guidevane/guard";
+import type { Outcome, Random } from "@guidevane/core";
+import { type AttemptEnd, afterAttempt, type Next } from "@guidevane/guard";
 import type { EngineSink } from "./batching-engine.ts";
 import type { EventHeap } from "./event-heap.ts";
 import { EVENT } from "./events.ts";
@@ -51,7 +51,9 @@ export class LabRequests implements EngineSink {
   readonly #firstMs: Float64Array;
   readonly #sentMs: Float64Array;
   readonly #follower: Int32Array;
-  readonly #tried = new Map<number, number[]>();
+  readonly #tried = new Map<number, { readonly engines: number[]; unreached: number }>();
+  /** Retries that clients may still make together; see `ClientOptions.retryRatio`. */
+  #retryTokens = 0;
   #world!: PolicyWorld;
   #policy!: Policy;
   #engines!: LabEngines;
@@ -104,6 +106,8 @@ export class LabRequests implements EngineSink {
     const nowMs = this.#clock.now;
     if (Number.isNaN(tally.arrivedMs[request]!)) tally.arrivedMs[request] = nowMs;
     tally.clientAttempts[request]! += 1;
+    if (tally.clientAttempts[request] === 1)
+      this.#retryTokens = Math.min(RETRY_TOKENS_MOST, this.#retryTokens + (this.#client.retryRatio ?? 0));
     this.#underWay += 1;
     const { gatewayCluster, places, fleet } = this.#world;
     const perCluster = gatewayCluster.length / fleet.clusters.length;
@@ -114,12 +118,12 @@ export class LabRequests implements EngineSink {
     if (this.#client.timeoutMs > 0)
       this.#heap.put(nowMs + this.#client.timeoutMs, EVENT.giveUp, request, tally.clientAttempts[request]!);
     this.#tried.delete(request);
-    this.#send(request, NO_ENGINES);
+    this.#send(request, NO_ENGINES, false);
   }
 
-  #send(request: number, tried: readonly number[]): void {
+  #send(request: number, tried: readonly number[], isFree: boolean): void {
     const gateway = this.#gatewayOf[request]!;
-    const engine = this.#policy.route(gateway, request, tried);
+    const engine = this.#policy.route(gateway, request, tried, isFree);
     if (engine < 0) {
       this.#endAttempt(request, engine === SHED ? ENDED.shed : ENDED.failed);
       return;
@@ -167,7 +171,13 @@ export class LabRequests implements EngineSink {
   }
 
   firstToken(id: number, atMs: number): void {
-    if (this.#isPresent(id)) this.#firstMs[id % this.#workload.size] = atMs;
+    if (!this.#isPresent(id)) return;
+    const request = id % this.#workload.size;
+    this.#firstMs[request] = atMs;
+    if (this.#policy.firstToken === undefined) return;
+    // Told before it has come all the way: nobody decides anything by it so soon.
+    const halfMs = this.#rttMs(request, this.#engineOf[request]!) / 2;
+    this.#policy.firstToken(this.#gatewayOf[request]!, request, atMs + halfMs - this.#sentMs[request]!);
   }
 
   finished(id: number, atMs: number): void {
@@ -192,7 +202,10 @@ export class LabRequests implements EngineSink {
     tally.networkMs[request] = rttMs;
     tally.ttftMs[request] = this.#firstMs[request]! + rttMs / 2 - arrivedMs;
     tally.e2eMs[request] = this.#clock.now - arrivedMs;
-    this.#leaveEngine(request);
+    const outputTokens = this.#workload.outputTokens[request]!;
+    const decodeMs = this.#clock.now - rttMs / 2 - this.#firstMs[request]!;
+    this.#leaveEngine(request, "success", outputTokens > 1 ? decodeMs / (outputTokens - 1) : null);
+    this.#policy.over?.(this.#gatewayOf[request]!, request);
     this.#underWay -= 1;
     const follower = this.#follower[request]!;
     if (follower >= 0) this.#arriveLater(follower, this.#workload.thinkMs[follower]!);
@@ -203,19 +216,21 @@ export class LabRequests implements EngineSink {
     if (!this.#isPresent(id)) return;
     const request = id % this.#workload.size;
     const engine = this.#engineOf[request]!;
-    const tried = this.#tried.get(request) ?? [];
-    this.#leaveEngine(request);
+    const tried = this.#tried.get(request) ?? { engines: [], unreached: 0 };
+    this.#leaveEngine(request, why === BACK.saturated ? "saturated" : "fault");
     if (why === BACK.refused) this.#parts.health.refused(this.#gatewayOf[request]!, engine);
     const attemptsMax = this.#parts.options.fleet.gateway.retry.attempts;
-    const seen = { attempts: tried.length + 1, attemptsMax, freshTried: false, leavesTrace: false };
-    const next = why === BACK.broken ? { retry: false } : afterAttempt(END_OF[why]!, seen, this.#parts.random());
+    const { engines, unreached } = tried;
+    const seen = { attempts: engines.length + 1, unreached, attemptsMax, freshTried: false, leavesTrace: false };
+    const next: Next = why === BACK.broken ? { retry: false } : afterAttempt(END_OF[why]!, seen, this.#parts.random());
     if (next.retry !== "other") {
       this.#endAttempt(request, ENDED.failed);
       return;
     }
-    tried.push(engine);
+    engines.push(engine);
+    if (next.free) tried.unreached += 1;
     this.#tried.set(request, tried);
-    this.#send(request, tried);
+    this.#send(request, engines, next.free);
   }
 
   /** No first token for too long: the client gives up this attempt. */
@@ -229,18 +244,27 @@ export class LabRequests implements EngineSink {
       const replica = this.#engines.replicas[index]!;
       if (replica.cancel(this.#clock.now, this.#id(request))) this.#engines.schedule(index);
     }
-    this.#leaveEngine(request);
+    this.#leaveEngine(request, "cancelled");
     this.#endAttempt(request, ENDED.gaveUp);
   }
 
   /** The client has no answer: it tries again, or that was it. What follows in its conversation is never sent. */
   #endAttempt(request: number, ended: number): void {
     this.#underWay -= 1;
+    this.#policy.over?.(this.#gatewayOf[request]!, request);
     // What is still under way of this attempt is nobody's any more.
     this.#tries[request]! += 1;
-    if (this.#tally.clientAttempts[request]! < this.#client.attempts)
+    if (this.#tally.clientAttempts[request]! < this.#client.attempts && this.#takeRetry())
       this.#arriveLater(request, this.#client.backoffMs * (0.5 + this.#parts.random()));
     else this.#tally.ended[request] = ended;
+  }
+
+  /** Whether clients have a retry left, where they have a budget for them. */
+  #takeRetry(): boolean {
+    if (this.#client.retryRatio === undefined) return true;
+    if (this.#retryTokens < 1) return false;
+    this.#retryTokens -= 1;
+    return true;
   }
 
   #arriveLater(request: number, inMs: number): void {
@@ -250,12 +274,12 @@ export class LabRequests implements EngineSink {
     this.#heap.put(atMs, EVENT.arrive, request, 0);
   }
 
-  #leaveEngine(request: number): void {
+  #leaveEngine(request: number, outcome: Outcome, tbotMs: number | null = null): void {
     const gateway = this.#gatewayOf[request]!;
     const engine = this.#engineOf[request]!;
     this.inFlight[gateway * this.#engineCount + engine]! -= 1;
     this.#engineOf[request] = -1;
-    this.#policy.ended?.(gateway, request, engine);
+    this.#policy.ended?.(gateway, request, engine, outcome, tbotMs);
   }
 
   /** An engine died with this attempt: what the client has begun to read breaks, the rest may be tried elsewhere. */
@@ -284,6 +308,8 @@ export class LabRequests implements EngineSink {
 }
 
 const NO_ENGINES: readonly number[] = [];
+/** As Finagle's and Envoy's: some seconds of retries may be saved up. */
+const RETRY_TOKENS_MOST = 100;
 
 const END_OF: readonly AttemptEnd[] = [
   { kind: "connect" },

@@ -55,14 +55,16 @@ export function runLab(options: LabOptions): LabRun {
     workload,
     places,
     keyHash: keyHashes(workload),
-    nowMs: () => clock.now,
-    wallMs: () => clock.wallMs(),
+    clock,
     random: seededRandom(seed + 1),
     gatewayCluster,
     inFlight: requests.inFlight,
     health: health.factor,
+    healthChanges: health.changes,
+    clientAttempts: tally.clientAttempts,
     signals: control.board,
     demandRps: (cell: number) => control.demandRps(cell),
+    severity: (engine: number) => control.severity(engine),
     readyReplicas: (engine: number) => control.ready[engine]!,
     liveGateways: () => gatewaysPerCluster,
     deliver: (task: () => void) => void clock.after(options.snapshotDelayMs ?? SNAPSHOT_DELAY_MS, task),
@@ -70,7 +72,7 @@ export function runLab(options: LabOptions): LabRun {
   };
   const routing = policy.create(world, values);
   requests.begin(world, routing, engines);
-  control.start(options, () => routing.tick?.());
+  control.start(options, routing);
   for (const step of failureSteps(failures, fleet))
     clock.after(step.atMs, () => take(step, engines, control, requests));
 

@@ -1,4 +1,4 @@
-import type { Random } from "@guidevane/core";
+import type { Clock, DemandReport, Outcome, Random } from "@guidevane/core";
 import type { LabFleet } from "./lab-fleet.ts";
 import type { SignalBoard } from "./signal-board.ts";
 import type { Workload } from "./workload.ts";
@@ -14,13 +14,20 @@ export interface Policy {
    * The engine for a request that is at a gateway now, or `SHED` or `NOBODY`.
    *
    * @param tried engines that failed it before; never to be named again
+   * @param isFree no engine has had the request yet, so that trying again adds no work
    */
-  route(gateway: number, request: number, tried: readonly number[]): number;
+  route(gateway: number, request: number, tried: readonly number[], isFree: boolean): number;
   /** A round of the control plane, every `tickMs` of the fleet's policy; not called while the control plane is down. */
   tick?(): void;
   /** The gateway sent the request to the engine, or has its answer (or failure) from it. */
   sent?(gateway: number, request: number, engine: number): void;
-  ended?(gateway: number, request: number, engine: number): void;
+  ended?(gateway: number, request: number, engine: number, outcome: Outcome, tbotMs: number | null): void;
+  /** The answer under way has begun, so long after it was sent. */
+  firstToken?(gateway: number, request: number, ttftMs: number): void;
+  /** The gateway is done with the request; the client may send it again. */
+  over?(gateway: number, request: number): void;
+  /** What a gateway tells the control plane of engines, every second. */
+  report?(gateway: number): DemandReport["engines"];
 }
 
 export interface PolicyDefinition {
@@ -42,8 +49,7 @@ export interface PolicyWorld {
   readonly places: { readonly cluster: readonly number[]; readonly class: readonly number[] };
   /** Hash of each conversation's key, by its number. */
   readonly keyHash: Uint32Array;
-  readonly nowMs: () => number;
-  readonly wallMs: () => number;
+  readonly clock: Clock;
   readonly random: Random;
   /** Cluster of each gateway. */
   readonly gatewayCluster: Uint16Array;
@@ -51,10 +57,16 @@ export interface PolicyWorld {
   readonly inFlight: Uint32Array;
   /** 0..1: part of its share that a gateway lets an engine have; 0 = it is dead to it. Same index. */
   readonly health: Float64Array;
+  /** By gateway: rises with each change of what it holds of an engine's health. */
+  readonly healthChanges: Uint32Array;
+  /** Times that its client has sent a request; clients say so when they try again. */
+  readonly clientAttempts: Uint8Array;
   /** What engines say of themselves, as old as it is. */
   readonly signals: SignalBoard;
   /** Offered requests/s of a cell (class · clusters + cluster), as the control plane knows it. */
   readonly demandRps: (cell: number) => number;
+  /** 0..1: how much of an engine's answers fail, as gateways report it. */
+  readonly severity: (engine: number) => number;
   /** Ready replicas that the control plane knows of. */
   readonly readyReplicas: (engine: number) => number;
   /** Live gateways of a cluster. */

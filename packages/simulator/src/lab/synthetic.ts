@@ -17,8 +17,10 @@ export interface SyntheticOptions {
   /** Coefficient of variation of token counts, log-normal; 0 = every request the same. Default 0.6. */
   readonly spread?: number;
   readonly blockTokens?: number;
-  /** What the demand of a cluster is multiplied by at a time; at most 4. Default 1. */
-  readonly shape?: (cluster: string, atMs: number) => number;
+  /** What the demand of a cell is multiplied by at a time; at most 4. Default 1. */
+  readonly shape?: (cluster: string, atMs: number, requestClass: string) => number;
+  /** Part of the conversations that are hot: six times as many turns, six times as fast. Default 0. */
+  readonly hotPart?: number;
 }
 
 /**
@@ -30,7 +32,7 @@ export interface SyntheticOptions {
  */
 export function syntheticWorkload(options: SyntheticOptions): Workload {
   const { fleet, seed, seconds, turns = 5, thinkMs = 10_000, systemTokens = 512, spread = 0.6 } = options;
-  const { blockTokens = 256, shape = () => 1 } = options;
+  const { blockTokens = 256, shape = () => 1, hotPart = 0 } = options;
   const random = seededRandom(seed);
   const cells = [...fleet.demandRps].flatMap(([cluster, byClass]) =>
     [...byClass].map(([name, rps]) => ({ cluster, spec: fleet.classes.get(name)!, rps })),
@@ -54,21 +56,23 @@ export function syntheticWorkload(options: SyntheticOptions): Workload {
     turns <= 1 ? 0 : SETTLE_TURNS * turns * (thinkMs + ANSWER_ALLOWANCE * Math.max(...answerMs.values()));
   const endMs = settleMs + seconds * 1000;
   for (const { cluster, spec, rps } of cells) {
-    const beginRps = (rps * factor) / turns;
+    const beginRps = (rps * factor) / (turns * (1 + (HOT_TIMES - 1) * hotPart));
     let atMs = 0;
     for (;;) {
       atMs -= (Math.log(1 - random()) * 1000) / (beginRps * SHAPE_MAX);
       if (atMs >= endMs) break;
-      if (random() * SHAPE_MAX >= shape(cluster, Math.max(0, atMs - settleMs))) continue;
+      if (random() * SHAPE_MAX >= shape(cluster, Math.max(0, atMs - settleMs), spec.name)) continue;
       const id = conversation++;
       const place = { cluster: clusters.indexOf(cluster), requestClass: classes.indexOf(spec.name), conversation: id };
-      const talk = talkOf(spec, { turns, spread, systemTokens, blockTokens }, place.requestClass, nextBlock, random);
+      const times = hotPart > 0 && random() < hotPart ? HOT_TIMES : 1;
+      const sizes = { turns: turns * times, turnsMost: TURNS_MAX * times, spread, systemTokens, blockTokens };
+      const talk = talkOf(spec, sizes, place.requestClass, nextBlock, random);
       nextBlock += talk.blocks.length;
       let turnMs = atMs;
       for (const [turn, each] of talk.turns.entries()) {
         if (turnMs >= endMs) break;
         rows.push({ ...place, atMs: turnMs, turn, blocks: talk.blocks, ...each });
-        turnMs += answerMs.get(spec.name)! * ANSWER_ALLOWANCE - Math.log(1 - random()) * thinkMs;
+        turnMs += answerMs.get(spec.name)! * ANSWER_ALLOWANCE - (Math.log(1 - random()) * thinkMs) / times;
       }
     }
   }
@@ -79,6 +83,11 @@ export function syntheticWorkload(options: SyntheticOptions): Workload {
       assumptions: [
         `Poisson beginnings, ${turns} turns on average, pauses of ${thinkMs / 1000} s on average`,
         `token counts log-normal about the fleet file's, coefficient of variation ${spread}`,
+        ...(hotPart > 0
+          ? [
+              `of the conversations ${100 * hotPart} % have ${HOT_TIMES} times as many turns and pauses ${HOT_TIMES} times as short`,
+            ]
+          : []),
         "follow-ups come at their own times, whether the answer before has come or not",
       ],
       settleMs,
@@ -92,6 +101,7 @@ export function syntheticWorkload(options: SyntheticOptions): Workload {
 
 interface TalkShape {
   readonly turns: number;
+  readonly turnsMost: number;
   readonly spread: number;
   readonly systemTokens: number;
   readonly blockTokens: number;
@@ -114,7 +124,7 @@ function talkOf(spec: ClassSpec, shape: TalkShape, requestClass: number, firstBl
       afterBlocks: Math.floor((length + outputTokens) / blockTokens),
     });
     length += outputTokens;
-  } while (turns.length < TURNS_MAX && random() < 1 - 1 / shape.turns);
+  } while (turns.length < shape.turnsMost && random() < 1 - 1 / shape.turns);
   const shared = Math.min(SYSTEM_BLOCKS_MAX, Math.floor(systemTokens / blockTokens));
   const blocks = Array.from({ length: turns.at(-1)!.afterBlocks }, (_, index) =>
     index < shared ? requestClass * SYSTEM_BLOCKS_MAX + index : firstBlock + index,
@@ -133,6 +143,7 @@ function logNormal(mean: number, spread: number, random: Random): number {
 const SYSTEM_BLOCKS_MAX = 1024;
 const SHAPE_MAX = 4;
 const TURNS_MAX = 40;
+const HOT_TIMES = 6;
 /** Turns take longer under load than at an idle engine. */
 const ANSWER_ALLOWANCE = 2;
 /** After so many times the mean length of a conversation as many end as begin, but for one of a hundred. */

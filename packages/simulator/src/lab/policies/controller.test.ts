@@ -1,4 +1,4 @@
-import { seededRandom } from "@guidevane/core";
+import { ManualClock, seededRandom } from "@guidevane/core";
 import { describe, expect, it } from "vitest";
 import { twoRegions } from "../lab.fixture.ts";
 import { labFleet } from "../lab-fleet.ts";
@@ -25,12 +25,14 @@ async function twins(elasticity: number, gain: number, delay: number): Promise<n
     workload: workloadOf(facts, []),
     places: { cluster: [0], class: [0] },
     keyHash: new Uint32Array(1),
-    nowMs: () => 0,
-    wallMs: () => 0,
+    clock: new ManualClock(),
     random: seededRandom(1),
     gatewayCluster: Uint16Array.of(0),
     inFlight: new Uint32Array(2),
     health: Float64Array.of(1, 1),
+    healthChanges: new Uint32Array(1),
+    clientAttempts: new Uint8Array(0),
+    severity: () => 0,
     signals,
     demandRps: () => 1,
     readyReplicas: () => 1,
