@@ -31,7 +31,7 @@ describe("the admin port's decisions", () => {
     const engine = await setup.engine(({ socket }) => socket.write(streamAnswer(EVENTS)));
     const fleet = await fleetOf({ a: engine.url, b: "http://127.0.0.1:1" });
     const gateway = await setup.gateway(fleet);
-    gateway.offer(JSON.stringify(snapshotOf(fleet, { version: 3 }, { a: 1, b: 0 })));
+    await gateway.offer(JSON.stringify(snapshotOf(fleet, { version: 3 }, { a: 1, b: 0 })));
     await eventually(async () => (await (await fetch(`${gateway.adminUrl}/v1/engines`)).text()).includes('"dead"'));
     const client = await setup.client(gateway);
     client.post(CHAT, STREAM_BODY, { "x-request-id": "r:1", "x-session-id": "s" });

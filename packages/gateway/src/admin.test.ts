@@ -13,7 +13,7 @@ describe("the admin port", () => {
     const engine = await setup.engine(({ socket }) => socket.write(jsonAnswer("{}")));
     const fleet = await fleetOf({ a: engine.url, b: "http://127.0.0.1:1" });
     const gateway = await setup.gateway(fleet);
-    gateway.offer(JSON.stringify(snapshotOf(fleet, { version: 3 }, { a: 0.75, b: 0.25 })));
+    await gateway.offer(JSON.stringify(snapshotOf(fleet, { version: 3 }, { a: 0.75, b: 0.25 })));
     const get = (path: string, method = "GET") => fetch(`${gateway.adminUrl}${path}`, { method });
     expect((await get("/healthz")).status).toBe(200);
     expect((await get("/readyz")).status).toBe(200);

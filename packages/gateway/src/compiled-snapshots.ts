@@ -1,6 +1,7 @@
-import type { ClusterSnapshot } from "@guidevane/core";
+import { type ClusterSnapshot, type PackedSnapshot, unpackSnapshot } from "@guidevane/core";
 import type { RetryRows } from "@guidevane/guard";
-import { compileTable, type RoutingTable, type SlotRegistry } from "@guidevane/selector";
+import { holdSlots, type RoutingTable, type SlotRegistry } from "@guidevane/selector";
+import type { ReadSnapshot } from "./snapshot-reader.ts";
 
 /** Where a snapshot came from. */
 export type SnapshotSource = "control" | "disk" | "bootstrap";
@@ -9,7 +10,7 @@ export type SnapshotSource = "control" | "disk" | "bootstrap";
 export interface CompiledSnapshot {
   /** Counts compilations of this process; names this one between threads. */
   readonly number: number;
-  readonly snapshot: ClusterSnapshot;
+  readonly packed: PackedSnapshot;
   readonly source: SnapshotSource;
   readonly table: RoutingTable;
   /** Of each class, by name. */
@@ -39,45 +40,65 @@ export class CompiledSnapshots {
   }
 
   /**
-   * @param holders the threads that will load it; each lets go of it once
-   * @throws GuidevaneError `bad_snapshot` when the process has no slot left for an engine or a cell
+   * Its slots are held until it is handed to threads and those have let go of it. Rejects with `bad_snapshot` when the
+   * process has no slot left for an engine or a cell.
    */
-  compile(snapshot: ClusterSnapshot, source: SnapshotSource, holders: Iterable<unknown>): CompiledSnapshot {
-    const { table, release } = compileTable(snapshot, this.#registry);
-    const retryRows = this.#retryRowsOf(snapshot);
-    const compiled = { number: this.#count++, snapshot, source, table, retryRows };
-    this.#held.set(compiled.number, { compiled, holders: new Set(holders), release });
-    return compiled;
+  async compile(read: ReadSnapshot, source: SnapshotSource): Promise<CompiledSnapshot> {
+    const { slots, release } = holdSlots(read.names, this.#registry);
+    try {
+      const { packed, table } = await read.compile(slots);
+      const retryRows = this.#retryRowsOf(unpackSnapshot(packed));
+      const compiled = { number: this.#count++, packed, source, table, retryRows };
+      this.#held.set(compiled.number, { compiled, holders: new Set([MAKER]), release });
+      return compiled;
+    } catch (error) {
+      release();
+      throw error;
+    }
+  }
+
+  /** These threads will load it: each lets go of it once. */
+  handTo(number: number, threads: Iterable<number>): void {
+    for (const thread of threads) this.hold(number, thread);
+    this.#letGo(number, MAKER);
   }
 
   /** Another thread loads it too: one that replaces a thread that died. */
-  hold(number: number, holder: unknown): void {
-    this.#held.get(number)?.holders.add(holder);
+  hold(number: number, thread: number): void {
+    this.#held.get(number)?.holders.add(thread);
   }
 
   /** A thread has no more use for it. */
-  letGo(number: number, holder: unknown): void {
+  letGo(number: number, thread: number): void {
+    this.#letGo(number, thread);
+  }
+
+  /** A thread died: nothing is used by it. */
+  letGoOfAll(thread: number): void {
+    for (const number of [...this.#held.keys()]) this.#letGo(number, thread);
+  }
+
+  /** Snapshots that a request of some thread may still be routed by. */
+  inUse(): ClusterSnapshot[] {
+    return [...this.#held.values()].map(({ compiled }) => unpackSnapshot(compiled.packed));
+  }
+
+  #letGo(number: number, holder: Holder): void {
     const held = this.#held.get(number);
     if (held === undefined || !held.holders.delete(holder) || held.holders.size > 0) return;
     this.#held.delete(number);
     held.release();
     this.#onGone();
   }
-
-  /** A thread died: nothing is used by it. */
-  letGoOfAll(holder: unknown): void {
-    for (const number of [...this.#held.keys()]) this.letGo(number, holder);
-  }
-
-  /** Snapshots that a request of some thread may still be routed by. */
-  inUse(): ClusterSnapshot[] {
-    return [...this.#held.values()].map(({ compiled }) => compiled.snapshot);
-  }
 }
+
+/** Holds a snapshot that no thread has yet. */
+const MAKER = "maker";
+type Holder = number | typeof MAKER;
 
 interface Held {
   readonly compiled: CompiledSnapshot;
-  readonly holders: Set<unknown>;
+  readonly holders: Set<Holder>;
   /** Lets go of its slots. */
   release(): void;
 }

@@ -1,8 +1,7 @@
-import { promisify } from "node:util";
-import { gunzip } from "node:zlib";
 import { type Clock, type DemandReport, type FeedEvent, parseFeedEvent, type Random } from "@guidevane/core";
 import { Agent, request } from "undici";
 import { readEventText } from "./event-text.ts";
+import { gather, type SnapshotText } from "./snapshot-text.ts";
 
 /** A long poll is answered after this at the latest. */
 const WAIT_S = 30;
@@ -24,7 +23,7 @@ export interface ControlLinkOptions {
   readonly random: Random;
   /** Tag of the snapshot in use; null = none of the control plane's. */
   readonly tag: () => string | null;
-  readonly onSnapshot: (json: string, checksum: string | null) => void;
+  readonly onSnapshot: (text: SnapshotText) => Promise<unknown>;
   readonly onFeed: (event: FeedEvent) => void;
   /** Any sign of life. */
   readonly onWord: () => void;
@@ -92,18 +91,19 @@ export class ControlLink {
     const answer = await this.#get(at, {
       ...(present === null ? {} : { "if-none-match": `"${present}"` }),
     });
-    const bytes = Buffer.from(await answer.body.arrayBuffer());
+    const bytes = await gather(answer.body);
     if (answer.statusCode === 304) {
       onWord();
       return;
     }
-    if (answer.statusCode !== 200) throw new Error(`HTTP ${answer.statusCode} ${bytes.toString("utf8", 0, 200)}`);
+    if (answer.statusCode !== 200) throw new Error(`HTTP ${answer.statusCode} ${Buffer.from(bytes.slice(0, 200))}`);
     onWord();
     const checksum = answer.headers["x-guidevane-checksum"];
-    onSnapshot(
-      await inflated(bytes, answer.headers["content-encoding"]),
-      typeof checksum === "string" ? checksum : null,
-    );
+    await onSnapshot({
+      bytes,
+      gzipped: answer.headers["content-encoding"] === "gzip",
+      checksum: typeof checksum === "string" ? checksum : null,
+    });
     // A snapshot that was refused is offered again at once; asking in a circle would help nobody.
     if (tag() === present) throw new Error("its snapshot was refused");
   }
@@ -194,13 +194,3 @@ export class ControlLink {
     });
   }
 }
-
-async function inflated(bytes: Buffer, encoding: string | string[] | undefined): Promise<string> {
-  if (encoding !== "gzip") return bytes.toString("utf8");
-  return (await inflateGzip(bytes, { maxOutputLength: SNAPSHOT_MAX_BYTES })).toString("utf8");
-}
-
-const inflateGzip = promisify(gunzip);
-
-/** Far above any fleet's: 1,000 cells of 65,536 slots come to 90 MB. */
-const SNAPSHOT_MAX_BYTES = 256 * 1024 * 1024;

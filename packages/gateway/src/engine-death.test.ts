@@ -37,7 +37,7 @@ describe("an engine that is killed", () => {
     const [b, c] = [await setup.engine(good), await setup.engine(good)];
     const fleet = await fleetOf({ a: a.url, b: b.url, c: c.url });
     const gateway = await setup.gateway(fleet);
-    gateway.offer(JSON.stringify(snapshotOf(fleet, { version: 1 }, { a: 0.4, b: 0.3, c: 0.3 })));
+    await gateway.offer(JSON.stringify(snapshotOf(fleet, { version: 1 }, { a: 0.4, b: 0.3, c: 0.3 })));
     const before = await homes(gateway, 60);
     expect(new Set(before)).toEqual(new Set(["a", "b", "c"]));
     await a.kill();
@@ -62,7 +62,7 @@ describe("an engine that is killed", () => {
     // Nobody has noticed yet.
     const gateway = await setup.gateway(fleet, { probe: () => new Promise(() => {}) });
     // Rendezvous asks the two big ones first, whichever of them is home.
-    gateway.offer(JSON.stringify(snapshotOf(fleet, { version: 1 }, { a: 0.495, b: 0.495, c: 0.01 })));
+    await gateway.offer(JSON.stringify(snapshotOf(fleet, { version: 1 }, { a: 0.495, b: 0.495, c: 0.01 })));
     const client = await setup.client(gateway);
     client.post(CHAT, '{"model":"m","messages":[]}', { "x-request-id": "lost-region" });
     expect((await client.answer()).status).toBe(200);
@@ -101,7 +101,7 @@ describe("an engine whose port is closed while its answers are silent", () => {
     const [a, b] = [await setup.engine(begin), await setup.engine(good)];
     const fleet = await fleetOf({ a: a.url, b: b.url });
     const gateway = await setup.gateway(fleet, { clock });
-    gateway.offer(JSON.stringify(snapshotOf(fleet, { version: 1 }, { a: 1, b: 0 })));
+    await gateway.offer(JSON.stringify(snapshotOf(fleet, { version: 1 }, { a: 1, b: 0 })));
     const client = await setup.client(gateway);
     client.post(CHAT, body);
     const { closed } = await a.next();

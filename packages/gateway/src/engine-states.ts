@@ -63,21 +63,24 @@ export class EngineStates {
     return [...this.#byId.values()].filter(({ present }) => present);
   }
 
-  /** Takes over a snapshot's engines. What was learned of those that stay stays. */
-  adopt(snapshot: ClusterSnapshot): void {
-    for (const [id, spec] of Object.entries(snapshot.engines)) {
-      const known = this.#byId.get(id);
-      if (known === undefined) this.#byId.set(id, this.#create(id, spec));
-      else this.#update(known, spec);
-      this.#changed(this.#byId.get(id)!);
-    }
+  /** Takes over what a snapshot says of an engine. What was learned of one that is known stays. */
+  adopt(id: string, spec: SnapshotEngine): void {
+    const known = this.#byId.get(id);
+    if (known === undefined) this.#byId.set(id, this.#create(id, spec));
+    else this.#update(known, spec);
+    this.#changed(this.#byId.get(id)!);
+  }
+
+  /** It is the newest from now on; each of its engines has been taken over. */
+  use(snapshot: ClusterSnapshot): void {
     for (const [id, known] of this.#byId) known.present = Object.hasOwn(snapshot.engines, id);
   }
 
   /** Lets go of engines that no snapshot in use has: requests that began by an older one may still go to them. */
   sweep(inUse: Iterable<ClusterSnapshot>): void {
-    const ids = new Set([...inUse].flatMap((snapshot) => Object.keys(snapshot.engines)));
-    for (const id of this.#byId.keys()) if (!ids.has(id)) this.#byId.delete(id);
+    const snapshots = [...inUse];
+    for (const id of this.#byId.keys())
+      if (!snapshots.some(({ engines }) => Object.hasOwn(engines, id))) this.#byId.delete(id);
   }
 
   /** The operator's words as the feed has them: engines not named are as the snapshot says. */
@@ -183,7 +186,7 @@ export class EngineStates {
       id,
       spec,
       health,
-      present: true,
+      present: false,
       shown: health.facts().health,
       attempts: 0,
       faults: 0,

@@ -22,6 +22,8 @@ export interface EnginesOptions {
 }
 
 interface Known extends Engine {
+  /** The newest snapshot when its definition was last read. */
+  asOf: ClusterSnapshot;
   spec: SnapshotEngine;
   url: URL;
   pathPrefix: string;
@@ -36,6 +38,8 @@ interface Known extends Engine {
 export class Engines {
   readonly #options: EnginesOptions;
   readonly #byId = new Map<string, Known>();
+  /** In use, the newest one first. */
+  #snapshots: readonly ClusterSnapshot[] = [];
   #credentials: EnginesOptions["credentials"];
 
   constructor(options: EnginesOptions) {
@@ -43,25 +47,32 @@ export class Engines {
     this.#credentials = options.credentials;
   }
 
-  /** Also one that the newest snapshot has no more, while a request by an older one may use it. */
+  /**
+   * Also one that the newest snapshot has no more, while a request by an older one may use it. What the newest says of it
+   * is taken over here, engine by engine: of a thousand most are not asked for at once.
+   */
   get(id: string): Engine | undefined {
-    return this.#byId.get(id);
+    const known = this.#byId.get(id);
+    const [newest] = this.#snapshots;
+    if (newest === undefined || known?.asOf === newest) return known;
+    const spec = this.#snapshots.find(({ engines }) => Object.hasOwn(engines, id))?.engines[id];
+    if (spec === undefined) return known;
+    if (known !== undefined) return this.#update(known, spec, newest);
+    const created = this.#create(id, spec, newest);
+    this.#byId.set(id, created);
+    return created;
   }
 
-  /** Takes over a snapshot's engines. Connections to those that stay where they are stay. */
+  /** Engines are as this one says from now on. Connections to those that stay where they are stay. */
   adopt(snapshot: ClusterSnapshot): void {
-    for (const [id, spec] of Object.entries(snapshot.engines)) {
-      const known = this.#byId.get(id);
-      if (known === undefined) this.#byId.set(id, this.#create(id, spec));
-      else this.#update(known, spec);
-    }
+    this.#snapshots = [snapshot, ...this.#snapshots];
   }
 
   /** Lets go of engines that no snapshot in use has: requests that began by an older one may still go to them. */
-  sweep(inUse: Iterable<ClusterSnapshot>): void {
-    const ids = new Set([...inUse].flatMap((snapshot) => Object.keys(snapshot.engines)));
+  sweep(inUse: readonly ClusterSnapshot[]): void {
+    this.#snapshots = this.#snapshots.filter((snapshot) => inUse.includes(snapshot));
     for (const [id, known] of this.#byId) {
-      if (ids.has(id)) continue;
+      if (this.#snapshots.some(({ engines }) => Object.hasOwn(engines, id))) continue;
       known.client.close();
       this.#byId.delete(id);
     }
@@ -117,17 +128,22 @@ export class Engines {
     return this.#credentials.get(id) ?? NO_CREDENTIALS;
   }
 
-  #create(id: string, spec: SnapshotEngine): Known {
+  #create(id: string, spec: SnapshotEngine, asOf: ClusterSnapshot): Known {
     const credentials = this.#credentialsOf(id);
-    const client = this.#options.createClient(new URL(spec.url).origin, credentials.tls);
-    return { id, spec, ...placeOf(spec), client, credentials, running: new Bag(), bytes: 0 };
+    const place = placeOf(spec);
+    const client = this.#options.createClient(place.url.origin, credentials.tls);
+    return { id, spec, asOf, ...place, client, credentials, running: new Bag(), bytes: 0 };
   }
 
-  #update(known: Known, spec: SnapshotEngine): void {
-    const moved = new URL(spec.url).origin !== known.url.origin;
+  #update(known: Known, spec: SnapshotEngine, asOf: ClusterSnapshot): Known {
+    const before = known.spec.url;
     known.spec = spec;
+    known.asOf = asOf;
+    if (spec.url === before) return known;
+    const origin = known.url.origin;
     Object.assign(known, placeOf(spec));
-    if (moved) this.#connectAnew(known);
+    if (known.url.origin !== origin) this.#connectAnew(known);
+    return known;
   }
 
   /** Running answers end on the connections that they have. */

@@ -100,7 +100,7 @@ describe("an engine's maxStreams", () => {
     const [a, b] = [await setup.engine(keep), await setup.engine(keep)];
     const fleet = await fleetOf({ a: a.url, b: b.url }, "", ", maxStreams: 2");
     const gateway = await setup.gateway(fleet);
-    gateway.offer(JSON.stringify(snapshotOf(fleet, { version: 1 }, { a: 1, b: 0 })));
+    await gateway.offer(JSON.stringify(snapshotOf(fleet, { version: 1 }, { a: 1, b: 0 })));
     for (let i = 0; i < 4; i++) await asked(gateway);
     await eventually(() => held.length === 4);
     expect([a.requests.length, b.requests.length]).toEqual([2, 2]);
@@ -201,7 +201,7 @@ describe("sheds of the plan", () => {
       const engine = await setup.engine(({ socket }) => void socket.write(jsonAnswer('{"ok":1}')));
       const fleet = await fleetOf({ a: engine.url });
       const gateway = await setup.gateway(fleet);
-      gateway.offer(JSON.stringify(snapshotOf(fleet, { version: 1 }, { a: 1 }, 1)));
+      await gateway.offer(JSON.stringify(snapshotOf(fleet, { version: 1 }, { a: 1 }, 1)));
       const spread = new Set<string | undefined>();
       for (const path of [CHAT, "/v1/completions", "/v1/responses", "/v1/messages", "/v1/embeddings"]) {
         for (let i = 0; i < 3; i++) {
@@ -227,7 +227,7 @@ describe("sheds of the plan", () => {
     const engine = await setup.engine(({ socket }) => void socket.write(jsonAnswer('{"ok":1}')));
     const fleet = await fleetOf({ a: engine.url });
     const gateway = await setup.gateway(fleet);
-    gateway.offer(JSON.stringify(snapshotOf(fleet, { version: 1 }, { a: 1 }, 0.3)));
+    await gateway.offer(JSON.stringify(snapshotOf(fleet, { version: 1 }, { a: 1 }, 0.3)));
     const client = await setup.client(gateway);
     const statuses = { first: [] as number[], later: [] as number[] };
     for (let i = 0; i < 60; i++) {

@@ -51,7 +51,7 @@ describe("an engine that is restarted", () => {
     const b = await setup.engine(good);
     const fleet = await fleetOf({ a: a.url, b: b.url });
     const gateway = await setup.gateway(fleet, { clock });
-    gateway.offer(JSON.stringify(snapshotOf(fleet, { version: 1 }, { a: 0.5, b: 0.5 })));
+    await gateway.offer(JSON.stringify(snapshotOf(fleet, { version: 1 }, { a: 0.5, b: 0.5 })));
     const before = enginesOf(await talk(gateway, 80)).filter((engine) => engine === "a").length;
     expect(before).toBeGreaterThan(20);
     await a.kill();
@@ -94,7 +94,7 @@ describe("an engine whose probes fail", () => {
     const [b, c] = [await setup.engine(broken), await setup.engine(good)];
     const fleet = await fleetOf({ a: a.url, b: b.url, c: c.url });
     const gateway = await setup.gateway(fleet, { clock });
-    gateway.offer(JSON.stringify(snapshotOf(fleet, { version: 1 }, { a: 0.4, b: 0.2, c: 0.4 })));
+    await gateway.offer(JSON.stringify(snapshotOf(fleet, { version: 1 }, { a: 0.4, b: 0.2, c: 0.4 })));
     await passUntil(clock, 500, async () => (await healthOf(gateway)).a === "dead");
     const seen = a.requests.length;
     for (let i = 0; i < 8; i++) {
@@ -147,11 +147,11 @@ describe("trouble everywhere", () => {
     const [a, b] = [await setup.engine(() => {}), await setup.engine(good)];
     const fleet = await fleetOf({ a: a.url, b: b.url }, "classes: { m: { model: m, work: 0.01 } }");
     const gateway = await setup.gateway(fleet);
-    gateway.offer(JSON.stringify(snapshotOf(fleet, { version: 1 }, { a: 1, b: 0 })));
+    await gateway.offer(JSON.stringify(snapshotOf(fleet, { version: 1 }, { a: 1, b: 0 })));
     const clients = await Promise.all(Array.from({ length: 100 }, () => setup.client(gateway)));
     for (const client of clients) client.post(CHAT, '{"model":"m","messages":[]}');
     await eventually(() => a.requests.length === 100);
-    gateway.offer(JSON.stringify(snapshotOf(fleet, { version: 2 }, { a: 0, b: 1 })));
+    await gateway.offer(JSON.stringify(snapshotOf(fleet, { version: 2 }, { a: 0, b: 1 })));
     const fromMs = performance.now();
     expect(new Set(enginesOf(await talk(gateway, 20)))).toEqual(new Set(["b"]));
     expect(performance.now() - fromMs).toBeLessThan(2000);

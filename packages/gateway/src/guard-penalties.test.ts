@@ -33,7 +33,7 @@ async function start(script: { a: (request: EngineRequestSeen) => void }, report
   const fleet = await fleetOf({ a: a.url, b: b.url, c: c.url });
   const urls = reportTo === undefined ? [] : [reportTo.url];
   const gateway = await setup.gateway(fleet, { clock, random: () => 0.5, controlUrls: urls });
-  gateway.offer(JSON.stringify(snapshotOf(fleet, { version: 1 }, { a: 0.3, b: 0.4, c: 0.3 })));
+  await gateway.offer(JSON.stringify(snapshotOf(fleet, { version: 1 }, { a: 0.3, b: 0.4, c: 0.3 })));
   const client = await setup.client(gateway);
   let talks = 0;
   /** So many conversations, 250 ms apart: engine, reason and status of each. */
@@ -128,7 +128,7 @@ describe("an engine whose streams begin late", () => {
     ];
     const fleet = await fleetOf({ a: a.url, b: b.url, c: c.url });
     const gateway = await setup.gateway(fleet, { clock, random: () => 0.5 });
-    gateway.offer(JSON.stringify(snapshotOf(fleet, { version: 1 }, { a: 0.3, b: 0.4, c: 0.3 })));
+    await gateway.offer(JSON.stringify(snapshotOf(fleet, { version: 1 }, { a: 0.3, b: 0.4, c: 0.3 })));
     for (let i = 0; i < 60; i++) {
       const client = await setup.client(gateway);
       client.post(CHAT, `{"model":"m","stream":true,"messages":[{"role":"user","content":"talk ${i}"}]}`);

@@ -30,13 +30,12 @@ export class Prober {
     this.#random = random;
   }
 
-  /** Starts asking engines that are new; those that are gone are let go at their next turn. */
-  adopt(): void {
-    for (const engine of this.#states.all()) {
-      if (this.#stops.has(engine.id) || this.#stopped) continue;
-      // The first one soon, but not all engines in the same instant.
-      this.#wait(engine.id, engine.health.nextProbeMs(0) * 0.1 * this.#random());
-    }
+  /** Starts asking an engine that is new; one that is gone is let go at its next turn. */
+  watch(id: string): void {
+    const engine = this.#states.get(id);
+    if (engine === undefined || this.#stops.has(id) || this.#stopped) return;
+    // The first time soon, but not all engines in the same instant.
+    this.#wait(id, engine.health.nextProbeMs(0) * 0.1 * this.#random());
   }
 
   /** Asks at once: something has just spoken against the engine. */

@@ -1,5 +1,5 @@
 import type { Server } from "node:http";
-import type { Clock, Fleet, Random } from "@guidevane/core";
+import { type Clock, type Fleet, type Random, unpackSnapshot } from "@guidevane/core";
 import { RetryBudget } from "@guidevane/guard";
 import type { RouterFactory, SharedState } from "@guidevane/selector";
 import { type Address, listen } from "./address.ts";
@@ -14,12 +14,14 @@ import { Engines } from "./engines.ts";
 import { GuardAdmission } from "./guard-admission.ts";
 import type { AttemptNews } from "./guard-penalties.ts";
 import { SharedStreams } from "./guard-streams.ts";
+import { ENGINES_A_TURN, inTurns } from "./loop-turns.ts";
 import { createMetrics, type GatewayMetrics, OTHER } from "./metrics.ts";
 import { PlainEngineClient } from "./plain-engine-client.ts";
 import { ResponseMemory } from "./response-memory.ts";
 import { createRoute } from "./route.ts";
 import { Routing } from "./routing.ts";
 import { createFront } from "./server.ts";
+import { SharedTimer } from "./shared-timer.ts";
 import { UndiciEngineClient } from "./undici-client.ts";
 
 /** What requests are served by beside the snapshot, as plain data; another one may take its place at any time. */
@@ -83,6 +85,8 @@ export class RequestThread {
   readonly #admission: GuardAdmission;
   /** Live ones of the cluster. */
   #gateways: number;
+  #gatewaysTold = 0;
+  #used: Promise<void> = Promise.resolve();
   readonly #inUse = new Set<Routing>();
   readonly #front: Server;
   #settings: RequestSettings;
@@ -93,7 +97,8 @@ export class RequestThread {
   #stopLooking = (): void => {};
 
   constructor(options: RequestThreadOptions) {
-    const { clock, random, settings, news } = options;
+    const { random, settings, news } = options;
+    const clock = new SharedTimer(options.clock);
     this.#options = options;
     this.#settings = settings;
     this.#clientKeys = keysOf(settings);
@@ -114,9 +119,10 @@ export class RequestThread {
       streams: new SharedStreams(options.streamMemory, options.thread, rowOf),
       limits: () => gateway().limits,
     });
-    this.#admission.use(options.first.snapshot);
-    this.#gateways = options.first.snapshot.gateways;
-    const { cluster } = options.first.snapshot;
+    const { snapshot } = this.#routing;
+    this.#admission.use(snapshot);
+    this.#gateways = snapshot.gateways;
+    const { cluster } = snapshot;
     this.#decisions = new Decisions({ cluster, clock, entries: Math.ceil(DECISIONS / options.state.threads) });
     this.metrics.decisionBytes.set(this.#decisions.bytes);
     const route = createRoute({
@@ -163,13 +169,11 @@ export class RequestThread {
     return listen(this.#front, address, shared);
   }
 
-  /** Requests that come from now on are routed by it. */
-  use(compiled: CompiledSnapshot): void {
-    this.#gateways = compiled.snapshot.gateways;
-    const before = this.#routing;
-    this.#routing = this.#load(compiled);
-    this.#admission.use(compiled.snapshot);
-    before.retire();
+  /** Requests are routed by it once it is loaded, which takes a few turns of the event loop for a large one. */
+  use(compiled: CompiledSnapshot): Promise<void> {
+    const used = this.#used.then(() => this.#use(compiled));
+    this.#used = used.catch(() => {});
+    return used;
   }
 
   /** From the next request on. */
@@ -183,6 +187,7 @@ export class RequestThread {
   /** So many gateways of the cluster live, this one included. */
   setGateways(count: number): void {
     this.#gateways = count;
+    this.#gatewaysTold += 1;
     this.#admission.setGateways(count);
   }
 
@@ -234,6 +239,20 @@ export class RequestThread {
     this.#stopLooking = clock.after(LOOK_EVERY_MS, () => this.#lookAtAnswers());
   }
 
+  async #use(compiled: CompiledSnapshot): Promise<void> {
+    const told = this.#gatewaysTold;
+    const snapshot = unpackSnapshot(compiled.packed);
+    // Read now, some in each turn, or the first request that says what is ruled out would have to read them all.
+    await inTurns(Object.values(snapshot.engines), ENGINES_A_TURN, (engine) => engine.url);
+    const before = this.#routing;
+    this.#routing = this.#load(compiled);
+    this.#admission.use(snapshot);
+    // What was told meanwhile is newer than the snapshot.
+    if (told === this.#gatewaysTold) this.#gateways = snapshot.gateways;
+    else this.#admission.setGateways(this.#gateways);
+    before.retire();
+  }
+
   #load(compiled: CompiledSnapshot): Routing {
     const { state, factory, news, thread } = this.#options;
     const onIdle = (idle: Routing): void => {
@@ -243,7 +262,7 @@ export class RequestThread {
     };
     const routing = new Routing(compiled, state, factory, onIdle, thread);
     this.#inUse.add(routing);
-    this.#engines.adopt(compiled.snapshot);
+    this.#engines.adopt(routing.snapshot);
     return routing;
   }
 }

@@ -9,8 +9,8 @@ import { type RequestSettings, RequestThread, type RequestThreadOptions } from "
 export interface RequestThreads {
   /** @returns the base URL that leads there. Rejects with what listening fails on */
   listen(address: Address): Promise<string>;
-  /** Requests that come from now on are routed by it. */
-  use(compiled: CompiledSnapshot): void;
+  /** Requests are routed by it as soon as their thread has loaded it. */
+  use(compiled: CompiledSnapshot): Promise<void>;
   /** From the next request on. */
   configure(settings: RequestSettings): void;
   /** So many gateways of the cluster live, this one included. */
@@ -41,8 +41,8 @@ export class OwnThread implements RequestThreads {
     return this.#thread.listen(address);
   }
 
-  use(compiled: CompiledSnapshot): void {
-    this.#thread.use(compiled);
+  use(compiled: CompiledSnapshot): Promise<void> {
+    return this.#thread.use(compiled);
   }
 
   configure(settings: RequestSettings): void {

@@ -1,4 +1,4 @@
-import type { ClusterSnapshot } from "@guidevane/core";
+import { type ClusterSnapshot, unpackSnapshot } from "@guidevane/core";
 import type { RetryRows } from "@guidevane/guard";
 import {
   classWord,
@@ -42,14 +42,14 @@ export class Routing {
    * @param thread whose rows of the shared state its streams are counted in
    */
   constructor(
-    { number, snapshot, table, retryRows }: CompiledSnapshot,
+    { number, packed, table, retryRows }: CompiledSnapshot,
     state: SharedState,
     factory: RouterFactory,
     onIdle: (routing: Routing) => void,
     thread = 0,
   ) {
     this.number = number;
-    this.snapshot = snapshot;
+    this.snapshot = unpackSnapshot(packed);
     this.#table = table;
     this.#state = state;
     this.#thread = thread;

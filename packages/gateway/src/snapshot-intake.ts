@@ -2,6 +2,7 @@ import type { SnapshotSource } from "./compiled-snapshots.ts";
 import type { Logger } from "./logger.ts";
 import type { GatewayMetrics } from "./metrics.ts";
 import type { SnapshotFile } from "./snapshot-file.ts";
+import type { SnapshotText } from "./snapshot-text.ts";
 import type { Offered, Snapshots } from "./snapshots.ts";
 
 /** Where snapshots come in: offered, told of in log and metrics, kept on disk when good. */
@@ -19,10 +20,11 @@ export class SnapshotIntake {
     this.#file = file;
     this.#metrics = metrics;
     this.#log = log;
+    metrics.snapshotVersion.set(snapshots.snapshot.version);
   }
 
-  offer(json: string, source: SnapshotSource, checksum: string | null): Offered {
-    const offered = this.#snapshots.offer(json, source, checksum);
+  async offer(text: SnapshotText, source: SnapshotSource): Promise<Offered> {
+    const offered = await this.#snapshots.offer(text, source);
     if (offered.kind === "refused") {
       const { reason, message } = offered;
       this.#metrics.snapshotRefused.inc({ reason });
@@ -32,8 +34,9 @@ export class SnapshotIntake {
       this.#lastRefusal = message;
     } else if (offered.kind === "taken") {
       this.#lastRefusal = "";
+      this.#metrics.snapshotVersion.set(this.#snapshots.snapshot.version);
       this.#log.info({ source, tag: offered.tag }, "snapshot in use");
-      if (source !== "disk") this.#save(json);
+      if (source !== "disk") this.#save(text);
     }
     return offered;
   }
@@ -42,17 +45,17 @@ export class SnapshotIntake {
   async startFromDisk(): Promise<void> {
     if (this.#file === null) return;
     try {
-      const json = await this.#file.read();
-      if (json !== null) this.offer(json, "disk", null);
+      const text = await this.#file.read();
+      if (text !== null) await this.offer(text, "disk");
     } catch (error) {
       this.#log.error({ path: this.#file.path, why: messageOf(error) }, "snapshot on disk not read");
     }
   }
 
-  #save(json: string): void {
+  #save(text: SnapshotText): void {
     const file = this.#file;
     if (file === null) return;
-    file.write(json).then(
+    file.write(text).then(
       () => {
         this.#saveFailed = false;
       },

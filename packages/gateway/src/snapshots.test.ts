@@ -74,7 +74,7 @@ describe("a snapshot", () => {
     const b = await setup.engine(good);
     const fleet = await fleetOf({ a: a.url, b: b.url });
     const gateway = await setup.gateway(fleet);
-    gateway.offer(JSON.stringify(snapshotOf(fleet, { version: 1 }, { a: 1, b: 0 })));
+    await gateway.offer(JSON.stringify(snapshotOf(fleet, { version: 1 }, { a: 1, b: 0 })));
     const client = await setup.client(gateway);
     client.post(CHAT, '{"model":"m","messages":[]}');
     await eventually(() => held.length === 1);
@@ -89,7 +89,7 @@ describe("a snapshot", () => {
       reserves: [],
       ring: Buffer.alloc(64).toString("base64"),
     }));
-    expect(gateway.offer(JSON.stringify({ ...next, engines, cells })).kind).toBe("taken");
+    expect((await gateway.offer(JSON.stringify({ ...next, engines, cells }))).kind).toBe("taken");
     expect((await spread(gateway, 5)).engines).toEqual(new Map([["b", 5]]));
     held[0]!.socket.write(jsonAnswer('{"late":1}'));
     const got = await client.answer();
@@ -104,7 +104,7 @@ describe("a snapshot", () => {
     const { fleet } = await twoEngines();
     const gateway = await setup.gateway(fleet);
     const good5 = snapshotOf(fleet, { version: 5, epoch: 3 }, { a: 1, b: 0 });
-    expect(gateway.offer(JSON.stringify(good5)).kind).toBe("taken");
+    expect((await gateway.offer(JSON.stringify(good5))).kind).toBe("taken");
     const bad: [string, string][] = [
       ["schema", "{"],
       ["schema", JSON.stringify({ ...good5, version: "six" })],
@@ -128,12 +128,12 @@ describe("a snapshot", () => {
       ["version", JSON.stringify({ ...good5, version: 4 })],
       ["version", JSON.stringify({ ...good5, version: 9, epoch: 2 })],
     ];
-    for (const [reason, json] of bad) expect(gateway.offer(json)).toMatchObject({ kind: "refused", reason });
-    expect(gateway.offer(JSON.stringify(good5))).toEqual({ kind: "same" });
+    for (const [reason, json] of bad) expect(await gateway.offer(json)).toMatchObject({ kind: "refused", reason });
+    expect(await gateway.offer(JSON.stringify(good5))).toEqual({ kind: "same" });
     expect(await metric(gateway, 'guidevane_snapshot_refused_total{reason="schema"}')).toBe(5);
     expect(await metric(gateway, 'guidevane_snapshot_refused_total{reason="version"}')).toBe(2);
     expect(await spread(gateway, 10)).toEqual({ engines: new Map([["a", 10]]), snapshots: new Set(["5"]) });
-    expect(gateway.offer(JSON.stringify({ ...good5, version: 1, epoch: 4 })).kind).toBe("taken");
+    expect((await gateway.offer(JSON.stringify({ ...good5, version: 1, epoch: 4 }))).kind).toBe("taken");
   });
 
   it("whose checksum is wrong is refused, and asked for again only after a while", async () => {
@@ -302,7 +302,7 @@ describe("a planned shed", () => {
   it("refuses the planned part with Retry-After and its reason, a conversation as a whole", async () => {
     const { fleet, a, b } = await twoEngines();
     const gateway = await setup.gateway(fleet);
-    gateway.offer(JSON.stringify(snapshotOf(fleet, { version: 1 }, { a: 0.5, b: 0.5 }, 0.3)));
+    await gateway.offer(JSON.stringify(snapshotOf(fleet, { version: 1 }, { a: 0.5, b: 0.5 }, 0.3)));
     const client = await setup.client(gateway);
     const decisions = new Map<number, boolean>();
     const waits = new Set<number>();

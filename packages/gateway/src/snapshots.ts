@@ -1,28 +1,31 @@
-import { createHash } from "node:crypto";
-import { type ClusterSnapshot, GuidevaneError, isNewer, parseClusterSnapshot, snapshotTag } from "@guidevane/core";
+import { type ClusterSnapshot, GuidevaneError, isNewer, snapshotTag, unpackSnapshot } from "@guidevane/core";
 import type { CompiledSnapshot, SnapshotSource } from "./compiled-snapshots.ts";
-
-/** Why a snapshot was not taken. */
-export type RefusalReason = "checksum" | "schema" | "cluster" | "version" | "slots";
+import type { ReadSnapshot } from "./snapshot-reader.ts";
+import { type Refused, refused } from "./snapshot-reading.ts";
+import type { SnapshotText } from "./snapshot-text.ts";
 
 export type Offered =
   | { readonly kind: "taken"; readonly tag: string }
   /** It is the one in use. */
   | { readonly kind: "same" }
-  | { readonly kind: "refused"; readonly reason: RefusalReason; readonly message: string };
+  | Refused;
 
 export interface SnapshotsOptions {
   readonly cluster: string;
-  /** @throws GuidevaneError `bad_snapshot` when the process has no room for it */
-  readonly compile: (snapshot: ClusterSnapshot, source: SnapshotSource) => CompiledSnapshot;
-  /** Called after a swap, with what requests route by from now on. */
-  readonly onSwap: (compiled: CompiledSnapshot) => void;
+  readonly read: (text: SnapshotText) => Promise<ReadSnapshot | Refused>;
+  /** Rejects with `bad_snapshot` when the process has no room for it. */
+  readonly compile: (snapshot: ReadSnapshot, source: SnapshotSource) => Promise<CompiledSnapshot>;
+  /** Makes everything else ready for it, before the swap. */
+  readonly prepare: (compiled: CompiledSnapshot) => Promise<void>;
+  /** Called at a swap, with what requests are to be routed by from now on. */
+  readonly onSwap: (compiled: CompiledSnapshot) => Promise<void>;
 }
 
 /** Holds the snapshot in use, and lets another one take its place only whole and only if it passes every check. */
 export class Snapshots {
   readonly #options: SnapshotsOptions;
   #current: CompiledSnapshot;
+  #last: Promise<unknown> = Promise.resolve();
 
   /** @param first what to route by until something better is offered */
   constructor(first: CompiledSnapshot, options: SnapshotsOptions) {
@@ -34,52 +37,43 @@ export class Snapshots {
     return this.#current;
   }
 
+  get snapshot(): ClusterSnapshot {
+    return unpackSnapshot(this.#current.packed);
+  }
+
   /** The tag of the snapshot in use, null while it is bootstrap's own. */
   get tag(): string | null {
-    return this.#current.source === "bootstrap" ? null : snapshotTag(this.#current.snapshot);
+    return this.#current.source === "bootstrap" ? null : snapshotTag(this.#current.packed.head);
   }
 
-  /**
-   * @param json text of the snapshot
-   * @param checksum SHA-256 of the text in hex, where the sender gave one
-   */
-  offer(json: string, source: SnapshotSource, checksum: string | null): Offered {
-    if (checksum !== null) {
-      const found = createHash("sha256").update(json).digest("hex");
-      if (found !== checksum.toLowerCase())
-        return refused("checksum", `the body's SHA-256 is ${found}, the header says ${checksum}`);
-    }
-    let snapshot: ClusterSnapshot;
-    try {
-      snapshot = parseClusterSnapshot(json);
-    } catch (error) {
-      return refused("schema", error instanceof Error ? error.message : String(error));
-    }
-    return this.#take(snapshot, source);
+  /** Those that are offered while one is read wait for it. Rejects when it can't be read for no fault of its own. */
+  offer(text: SnapshotText, source: SnapshotSource): Promise<Offered> {
+    const offered = this.#last.then(() => this.#offer(text, source));
+    this.#last = offered.catch(() => {});
+    return offered;
   }
 
-  #take(snapshot: ClusterSnapshot, source: SnapshotSource): Offered {
-    const { cluster, compile, onSwap } = this.#options;
-    if (snapshot.cluster !== cluster)
-      return refused("cluster", `it is for cluster ${snapshot.cluster}, this gateway is of ${cluster}`);
-    const tag = snapshotTag(snapshot);
+  async #offer(text: SnapshotText, source: SnapshotSource): Promise<Offered> {
+    const read = await this.#options.read(text);
+    if (read.kind === "refused") return read;
+    const { cluster, compile, prepare, onSwap } = this.#options;
+    if (read.cluster !== cluster)
+      return refused("cluster", `it is for cluster ${read.cluster}, this gateway is of ${cluster}`);
+    const tag = snapshotTag(read);
     if (tag === this.tag) return { kind: "same" };
     const present = this.#current;
-    if (present.source !== "bootstrap" && !isNewer(snapshot, present.snapshot))
+    if (present.source !== "bootstrap" && !isNewer(read, present.packed.head))
       return refused("version", `${tag} is older than ${this.tag}`);
     let next: CompiledSnapshot;
     try {
-      next = compile(snapshot, source);
+      next = await compile(read, source);
     } catch (error) {
       if (!GuidevaneError.is(error)) throw error;
       return refused("slots", error.message);
     }
+    await prepare(next);
     this.#current = next;
-    onSwap(next);
+    await onSwap(next);
     return { kind: "taken", tag };
   }
-}
-
-function refused(reason: RefusalReason, message: string): Offered {
-  return { kind: "refused", reason, message };
 }

@@ -1,6 +1,7 @@
 import { BroadcastChannel } from "node:worker_threads";
 import { afterEach, describe, expect, it } from "vitest";
-import type { Gateway, GatewayOptions } from "./gateway.ts";
+import type { Gateway } from "./gateway.ts";
+import type { GatewayOptions } from "./gateway-options.ts";
 import { fleetOf } from "./testing/fleet.ts";
 import { MORTALS, type MortalOrder } from "./testing/mortals.ts";
 import { headerIn, RawClient } from "./testing/raw-client.ts";
@@ -68,7 +69,7 @@ describe("a gateway of two threads", () => {
     const [a, b] = [await setup.engine(good), await setup.engine(good)];
     const fleet = await fleetOf({ a: a.url, b: b.url }, "gateway: { placement: home }");
     const gateway = await setup.gateway(fleet, TWO);
-    gateway.offer(JSON.stringify(snapshotOf(fleet, { version: 7 }, { a: 0.5, b: 0.5 })));
+    await gateway.offer(JSON.stringify(snapshotOf(fleet, { version: 7 }, { a: 0.5, b: 0.5 })));
 
     const answers = await askOnEach(gateway, 40);
     const again = await askOnEach(gateway, 40);

@@ -63,8 +63,8 @@ export class WorkerThreads implements RequestThreads {
     return urls[0]!;
   }
 
-  use(compiled: CompiledSnapshot): void {
-    this.#order({ kind: "use", compiled: withoutRings(compiled) });
+  async use(compiled: CompiledSnapshot): Promise<void> {
+    this.#order({ kind: "use", compiled });
   }
 
   configure(settings: RequestSettings): void {
@@ -269,12 +269,6 @@ class Thread {
     const { news } = this.#options;
     (news[name] as (...given: unknown[]) => void)(...given);
   }
-}
-
-/** As threads take it: their rings are in shared memory, and the copy that a message makes is a pause of each thread. */
-function withoutRings(compiled: CompiledSnapshot): CompiledSnapshot {
-  const cells = compiled.snapshot.cells.map((cell) => ({ ...cell, ring: "" }));
-  return { ...compiled, snapshot: { ...compiled.snapshot, cells } };
 }
 
 const REQUEST_WORKER = new URL(

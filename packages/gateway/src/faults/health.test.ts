@@ -48,18 +48,18 @@ describe("an engine of a snapshot", () => {
     const [a, b] = [await setup.engine(begins), await setup.engine(begins)];
     const both = await fleetOf({ a: a.url, b: b.url });
     const gateway = await setup.gateway(both);
-    const publish = (fleet: typeof both, version: number, weights: Record<string, number>) =>
-      expect(gateway.offer(JSON.stringify(snapshotOf(fleet, { version }, weights))).kind).toBe("taken");
-    publish(both, 1, { a: 1 });
+    const publish = async (fleet: typeof both, version: number, weights: Record<string, number>) =>
+      expect((await gateway.offer(JSON.stringify(snapshotOf(fleet, { version }, weights)))).kind).toBe("taken");
+    await publish(both, 1, { a: 1 });
     const end = await streamAt(gateway, a);
-    publish(await fleetOf({ b: b.url }), 2, { b: 1 });
+    await publish(await fleetOf({ b: b.url }), 2, { b: 1 });
     const client = await setup.client(gateway);
     const servedBy = async (): Promise<string | undefined> => {
       client.post(CHAT, PLAIN_BODY);
       return headerIn(await client.answer(), "x-guidevane-engine");
     };
     expect(await servedBy()).toBe("b");
-    publish(both, 3, { a: 1 });
+    await publish(both, 3, { a: 1 });
     expect(await servedBy()).toBe("a");
     expect(await metric(gateway, 'guidevane_in_flight{engine="a"}')).toBe(1);
     expect(await end()).toBe(D("1") + FIN + DONE);
@@ -72,9 +72,9 @@ describe("an engine of a snapshot", () => {
     const replacement = await setup.engine(answersWell);
     const fleet = await fleetOf({ a: old.url });
     const gateway = await setup.gateway(fleet);
-    gateway.offer(JSON.stringify(snapshotOf(fleet, { version: 1 }, { a: 1 })));
+    await gateway.offer(JSON.stringify(snapshotOf(fleet, { version: 1 }, { a: 1 })));
     await streamAt(gateway, old);
-    gateway.offer(JSON.stringify(snapshotOf(await fleetOf({ a: replacement.url }), { version: 2 }, { a: 1 })));
+    await gateway.offer(JSON.stringify(snapshotOf(await fleetOf({ a: replacement.url }), { version: 2 }, { a: 1 })));
     await old.kill();
     const client = await setup.client(gateway);
     for (let i = 0; i < 5; i++) {

@@ -121,7 +121,7 @@ describe("snapshots that follow each other fast", () => {
         return client.answer();
       });
       // These are on their way while the list changes; those after it know the new one alone.
-      expect(gateway.offer(JSON.stringify(snapshot)).kind).toBe("taken");
+      expect((await gateway.offer(JSON.stringify(snapshot))).kind).toBe("taken");
       for (const answer of await Promise.all(running)) expect(answer.status).toBe(200);
       for (const client of clients.slice(0, 3)) {
         client.post(CHAT, chat({ prompt_cache_key: `${version}` }));

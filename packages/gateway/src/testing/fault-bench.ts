@@ -1,5 +1,6 @@
 import type { Decision } from "../decision.ts";
-import type { Gateway, GatewayOptions } from "../gateway.ts";
+import type { Gateway } from "../gateway.ts";
+import type { GatewayOptions } from "../gateway-options.ts";
 import { fleetOf } from "./fleet.ts";
 import type { RawAnswer, RawClient } from "./raw-client.ts";
 import {
@@ -81,7 +82,7 @@ export async function faultBench(
   const fleet = await fleetOf(urls, extra, engineKeys);
   const gateway = await setup.gateway(fleet, options);
   const [first] = Object.keys(scripts);
-  gateway.offer(JSON.stringify(snapshotOf(fleet, { version: 1 }, weights ?? { [first!]: 1 })));
+  await gateway.offer(JSON.stringify(snapshotOf(fleet, { version: 1 }, weights ?? { [first!]: 1 })));
   const bench: FaultBench = {
     gateway,
     engines,

@@ -1,5 +1,6 @@
 import { type Fleet, loadFleet } from "@guidevane/core";
-import { type Gateway, type GatewayOptions, startGateway } from "../gateway.ts";
+import { type Gateway, startGateway } from "../gateway.ts";
+import type { GatewayOptions } from "../gateway-options.ts";
 import type { Logger } from "../logger.ts";
 
 /** A fleet of one cluster with these engines, all of model `m`. `extra` is YAML of further top-level keys. */

@@ -1,5 +1,6 @@
 import type { Fleet } from "@guidevane/core";
-import type { Gateway, GatewayOptions } from "../gateway.ts";
+import type { Gateway } from "../gateway.ts";
+import type { GatewayOptions } from "../gateway-options.ts";
 import { fleetOf } from "./fleet.ts";
 import type { ScriptedEngine } from "./scripted-engine.ts";
 import { snapshotOf } from "./snapshot.ts";
@@ -18,6 +19,6 @@ export async function beforePair(
   const urlOf = (engine: ScriptedEngine | string): string => (typeof engine === "string" ? engine : engine.url);
   const fleet = await fleetOf({ a: urlOf(a), b: urlOf(b) }, extra);
   const gateway = await setup.gateway(fleet, options);
-  gateway.offer(JSON.stringify(snapshotOf(fleet, { version: 1 }, { a: 1, b: 0 })));
+  await gateway.offer(JSON.stringify(snapshotOf(fleet, { version: 1 }, { a: 1, b: 0 })));
   return gateway;
 }

@@ -1,5 +1,6 @@
 import type { Fleet } from "@guidevane/core";
-import type { Gateway, GatewayOptions } from "../gateway.ts";
+import type { Gateway } from "../gateway.ts";
+import type { GatewayOptions } from "../gateway-options.ts";
 import { fleetOf, startTestGateway } from "./fleet.ts";
 import { RawClient } from "./raw-client.ts";
 import { ScriptedEngine } from "./scripted-engine.ts";
