@@ -202,7 +202,7 @@ function prefillSlope(levels: readonly Level[]): number | null {
 }
 
 const ALIKE = 1.2;
-const SLOPE_REQUESTS = 100_000;
+const SLOPE_REQUESTS = 20_000;
 
 /** The point of a level for the mean request. */
 function pointOf(

@@ -38,7 +38,7 @@ export async function readRequestLog(
 const CSV_RECORD_MAX = 1 << 20;
 /** Results of vLLM are one line with all texts in it. */
 const JSON_LINE_MAX = 64 << 20;
-/** Memory for some 240 MB. */
+/** Some 140 MB of memory, and as much again to find their levels. */
 const REQUESTS_MAX = 5_000_000;
 
 class Collected {

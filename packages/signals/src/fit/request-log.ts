@@ -20,14 +20,13 @@ export interface LogGroup {
   readonly run: string;
 }
 
-/**
- * The requests of one group, as columns in the order of the file: 48 bytes each, so that a log of 200 MB needs less than
- * 150 MB.
- */
+/** The requests of one group, in the order of the file: 28 bytes each, so that a log need not fit into memory as text. */
 export class LoggedRun implements Iterable<LoggedRequest> {
   readonly group: LogGroup;
   #size = 0;
-  #columns = new Float64Array(COLUMNS * 1024);
+  /** A block at a time: one that grew would be held twice while it is copied. */
+  readonly #starts: Float64Array[] = [];
+  readonly #rest: Float32Array[] = [];
 
   constructor(group: LogGroup) {
     this.group = group;
@@ -38,30 +37,35 @@ export class LoggedRun implements Iterable<LoggedRequest> {
   }
 
   add({ startMs, promptTokens, cachedTokens, outputTokens, ttftMs, e2eMs }: LoggedRequest): void {
-    const at = this.#size * COLUMNS;
-    if (at === this.#columns.length) {
-      const wider = new Float64Array(this.#columns.length * 2);
-      wider.set(this.#columns);
-      this.#columns = wider;
+    const place = this.#size % BLOCK;
+    if (place === 0) {
+      this.#starts.push(new Float64Array(BLOCK));
+      this.#rest.push(new Float32Array(BLOCK * COLUMNS));
     }
-    this.#columns.set([startMs, promptTokens, cachedTokens, outputTokens, ttftMs, e2eMs], at);
+    this.#starts.at(-1)![place] = startMs;
+    this.#rest.at(-1)!.set([promptTokens, cachedTokens, outputTokens, ttftMs, e2eMs], place * COLUMNS);
     this.#size += 1;
   }
 
   at(index: number): LoggedRequest {
-    const [startMs, promptTokens, cachedTokens, outputTokens, ttftMs, e2eMs] = this.#columns.subarray(
-      index * COLUMNS,
-      (index + 1) * COLUMNS,
-    ) as unknown as [number, number, number, number, number, number];
-    return { startMs, promptTokens, cachedTokens, outputTokens, ttftMs, e2eMs };
+    const rest = this.#rest[Math.floor(index / BLOCK)]!;
+    const from = (index % BLOCK) * COLUMNS;
+    return {
+      startMs: this.startMs(index),
+      promptTokens: rest[from]!,
+      cachedTokens: rest[from + 1]!,
+      outputTokens: rest[from + 2]!,
+      ttftMs: rest[from + 3]!,
+      e2eMs: rest[from + 4]!,
+    };
   }
 
   startMs(index: number): number {
-    return this.#columns[index * COLUMNS]!;
+    return this.#starts[Math.floor(index / BLOCK)]![index % BLOCK]!;
   }
 
   e2eMs(index: number): number {
-    return this.#columns[index * COLUMNS + 5]!;
+    return this.#rest[Math.floor(index / BLOCK)]![(index % BLOCK) * COLUMNS + COLUMNS - 1]!;
   }
 
   *[Symbol.iterator](): Iterator<LoggedRequest> {
@@ -69,7 +73,9 @@ export class LoggedRun implements Iterable<LoggedRequest> {
   }
 }
 
-const COLUMNS = 6;
+const BLOCK = 4096;
+/** Beside the start. */
+const COLUMNS = 5;
 
 /** The requests of one or several log files. */
 export interface RequestLog {

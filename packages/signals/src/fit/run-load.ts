@@ -51,11 +51,11 @@ const NOISE = 1.64;
  */
 export function loadOfRun(logged: LoggedRun, stated: "open" | "closed" | null): RunLoad {
   const run = { run: logged, order: byStart(logged) };
-  const startMs = Float64Array.from(run.order, (index) => logged.startMs(index));
-  const endMs = Float64Array.from(run.order, (index) => logged.startMs(index) + logged.e2eMs(index));
-  const e2eMs = endMs.map((end, at) => end - startMs[at]!).sort();
-  endMs.sort();
-  const size = startMs.length;
+  const size = logged.size;
+  const startMs = filled(size, (at) => logged.startMs(run.order[at]!));
+  const e2eMs = filled(size, (at) => logged.e2eMs(run.order[at]!));
+  const endMs = startMs.map((start, at) => start + e2eMs[at]!).sort();
+  e2eMs.sort();
   const [beginMs, lastMs] = [startMs[0]!, startMs[size - 1]!];
   const loop = stated ?? (isClosed(startMs, endMs) ? "closed" : "open");
   const inSystem = timeInSystem(startMs, endMs);
@@ -100,8 +100,17 @@ export function loadOfRun(logged: LoggedRun, stated: "open" | "closed" | null): 
 }
 
 function byStart(run: LoggedRun): Uint32Array {
-  const startMs = Float64Array.from({ length: run.size }, (_, index) => run.startMs(index));
-  return Uint32Array.from({ length: run.size }, (_, index) => index).sort((a, b) => startMs[a]! - startMs[b]!);
+  const startMs = filled(run.size, (index) => run.startMs(index));
+  const order = new Uint32Array(run.size);
+  for (let index = 0; index < run.size; index++) order[index] = index;
+  return order.sort((a, b) => startMs[a]! - startMs[b]!);
+}
+
+/** As `Float64Array.from`, which makes a list of all values first. */
+function filled(size: number, of: (at: number) => number): Float64Array {
+  const values = new Float64Array(size);
+  for (let at = 0; at < size; at++) values[at] = of(at);
+  return values;
 }
 
 /**
