@@ -1,7 +1,7 @@
-import { GENERIC_PROFILE, seededRandom, valueAt } from "@guidevane/core";
+import { seededRandom } from "@guidevane/core";
 import { describe, expect, it } from "vitest";
 import { BatchingEngine, type EngineRequest } from "./batching-engine.ts";
-import { type EngineParameters, engineParameters } from "./engine-parameters.ts";
+import type { EngineParameters } from "./engine-parameters.ts";
 
 /** Decodes one token a ms whatever else it does, and reads prompts in `fixedMs`. */
 function plain(maxRunning: number, fixedMs: number, more: Partial<EngineParameters> = {}): EngineParameters {
@@ -91,41 +91,6 @@ describe("an engine as a queue with a known answer", () => {
     const expectedMs = serviceMs + (rho * serviceMs) / (2 * (1 - rho));
     expect(Math.abs(inSystemMs / expectedMs - 1)).toBeLessThan(0.01);
   });
-});
-
-describe("an engine made from a profile", () => {
-  const memory = { blockTokens: 16, kvTokens: Number.POSITIVE_INFINITY };
-  const { reference } = GENERIC_PROFILE;
-
-  it.each([0.3, 0.5, 0.7, 0.8, 0.9])("has the profile's mean TTFT and TBOT at %f of its load", (rho) => {
-    const capacityWps = 10;
-    const engine = new BatchingEngine(engineParameters(GENERIC_PROFILE, capacityWps, memory), new Int32Array(0));
-    const { inSystemMs, firstMs } = offerReference(engine, 20_000, (rho * capacityWps) / 1000);
-    const tbotMs = (inSystemMs - firstMs) / reference.outputTokens;
-    expect(Math.abs(firstMs / valueAt(GENERIC_PROFILE.ttftMs, rho) - 1)).toBeLessThan(0.08);
-    expect(Math.abs(tbotMs / valueAt(GENERIC_PROFILE.tbotMs, rho) - 1)).toBeLessThan(0.05);
-  });
-
-  it("does no more work than its capacity, however much is offered", () => {
-    const engine = new BatchingEngine(engineParameters(GENERIC_PROFILE, 10, memory), new Int32Array(0));
-    const count = 10_000;
-    for (let request = 0; request < count; request++)
-      engine.take(0, request, bare(reference.outputTokens, reference.promptTokens));
-    let endMs = 0;
-    for (let dueMs = engine.nextMs(); dueMs < Number.POSITIVE_INFINITY; dueMs = engine.nextMs()) {
-      engine.run(dueMs);
-      endMs = dueMs;
-    }
-    expect(count / (endMs / 1000) / 10).toBeGreaterThan(0.95);
-    expect(count / (endMs / 1000) / 10).toBeLessThan(1.02);
-  });
-
-  function offerReference(engine: BatchingEngine, count: number, perMs: number) {
-    // Token counts are fixed; only the arrivals are drawn.
-    const take = engine.take.bind(engine);
-    engine.take = (nowMs, request) => take(nowMs, request, bare(reference.outputTokens, reference.promptTokens));
-    return offer(engine, count, perMs, 3, () => 0);
-  }
 });
 
 describe("an engine's KV memory", () => {

@@ -1,4 +1,5 @@
 import { type Profile, valueAt } from "@guidevane/core";
+import { loadMeans, type Mechanism, meanStepMs } from "./load-means.ts";
 
 /** What one replica of an engine is like, for `BatchingEngine`. */
 export interface EngineParameters {
@@ -30,72 +31,153 @@ export interface KvMemory {
 
 /**
  * A profile says what the mean TTFT and TBOT are at each load; a mechanism says why. This finds the mechanism whose means
- * are the profile's under Poisson arrivals of reference requests (p prompt, o output tokens), at each knot ρ, λ = ρ·U:
+ * are the profile's under Poisson arrivals of reference requests (p prompt, o output tokens), at each knot ρ, λ = ρ·U. It
+ * begins as if the number that decode never varied:
  *
  *     decoding          B = λ·o·TBOT(ρ)                                   Little's law
  *     reading prompts   TTFT(ρ) − overhead = S + λS²/(2(1 − λS))          M/D/1 (Pollaczek and Khinchine), solved for S
  *     step              TBOT(ρ) at the index N = B + e·λS                 e: what reading a prompt weighs in decoders,
  *                                                                          by the profile's own work per token
  *
- * S(B) ÷ S(0) is then the prefill factor and TBOT(N) the step time. Beyond ρ = 1 steps grow in proportion, so that the
- * engine does no more than its capacity. Requests of another shape load both by their tokens.
+ * S(B) ÷ S(0) is then the prefill factor and TBOT(N) the step time. But the number does vary, the more so the smaller it
+ * is, and so does whether a prompt is read: the steps around each B are corrected until `loadMeans` gives the profile's
+ * TBOT. Beyond ρ = 1 steps grow in proportion, so that the engine does no more than its capacity. Requests of another shape
+ * load both by their tokens.
  *
  * @param capacityWps of one replica
  */
 export function engineParameters(profile: Profile, capacityWps: number, memory: KvMemory): EngineParameters {
-  const { reference, work } = profile;
-  const idleTtftMs = valueAt(profile.ttftMs, 0);
-  const idleTbotMs = valueAt(profile.tbotMs, 0);
-  const readMs = Math.min(
-    Math.max(profile.prefillMsPerTok * reference.promptTokens, LEAST_READ_PART * idleTtftMs),
-    idleTtftMs,
-  );
-  const overheadMs = idleTtftMs - readMs;
-  const readerWeight = weightOfReader(profile, readMs, idleTbotMs);
-
-  const loads = [...new Set([0, ...profile.ttftMs.map(([rho]) => rho), ...profile.tbotMs.map(([rho]) => rho), 1])]
-    .filter((rho) => rho <= 1)
-    .sort((a, b) => a - b);
-  const knots = loads.map((rho) => {
-    const perMs = (rho * capacityWps) / 1000;
-    const tbotMs = valueAt(profile.tbotMs, rho);
+  const { reference } = profile;
+  const loads = loadsOf(profile, capacityWps);
+  const idle = loads[0]!;
+  const readMs = readingMs(profile, loads);
+  const overheadMs = idle.ttftMs - readMs;
+  const readerWeight = weightOfReader(profile, readMs, idle.tbotMs);
+  const knots = loads.map((load) => {
+    const { perMs, ttftMs, tbotMs } = load;
     const decoding = perMs * reference.outputTokens * tbotMs;
-    const serviceMs = serviceOf(Math.max(valueAt(profile.ttftMs, rho) - overheadMs, readMs), perMs);
-    return { decoding, tbotMs, factor: serviceMs / readMs, index: decoding + readerWeight * perMs * serviceMs };
+    const serviceMs = readMs === 0 ? 0 : serviceOf(Math.max(ttftMs - overheadMs, readMs), perMs);
+    const index = decoding + readerWeight * perMs * serviceMs;
+    return { ...load, decoding, index, factor: readMs === 0 ? 1 : serviceMs / readMs };
   });
-
   const maxRunning = Math.max(LEAST_RUNNING, Math.ceil(ROOM_ABOVE_FULL * knots.at(-1)!.decoding));
   const steps = knots.map(({ index, tbotMs }) => [index, tbotMs] as const);
-  const factors = knots.map(({ decoding, factor }) => [decoding, factor] as const);
-  const table = (points: readonly (readonly [number, number])[], offset: number): Float64Array =>
+  const table = (points: Points, offset: number): Float64Array =>
     Float64Array.from({ length: maxRunning + 1 }, (_, running) => through(points, running + offset));
-  return {
+  const uncorrected = {
     maxRunning,
     stepMs: table(steps, 0),
     mixedStepMs: table(steps, readerWeight),
-    prefillFactor: table(factors, 0),
+    prefillFactor: table(
+      knots.map(({ decoding, factor }) => [decoding, factor] as const),
+      0,
+    ),
     overheadMs,
-    prefill: {
-      fixedMs: readMs - profile.prefillMsPerTok * reference.promptTokens,
-      msPerTok: profile.prefillMsPerTok,
-      leastMs: LEAST_PREFILL_PART * readMs,
-    },
+  };
+  const { promptTokens } = reference;
+  const msPerTok = Math.min(profile.prefillMsPerTok, readMs / promptTokens);
+  return {
+    ...corrected(uncorrected, knots, readMs, reference.outputTokens),
+    prefill: { fixedMs: readMs - msPerTok * promptTokens, msPerTok, leastMs: LEAST_PREFILL_PART * readMs },
     blockTokens: memory.blockTokens,
     kvBlocks: Math.floor(memory.kvTokens / memory.blockTokens),
-    work,
+    work: profile.work,
   };
 }
 
-/** Of a profile whose tokens take no time at all, so much of the idle TTFT still is reading: something must queue. */
+/** Tokens take some time at every engine, whatever its profile says. */
+const LEAST_STEP_MS = 1e-3;
+/** Of a profile whose prompt tokens take no time at all, so much of the idle TTFT still is reading: something must queue. */
 const LEAST_READ_PART = 0.3;
+/** At full load an engine reads for no more than so much of its time. */
+const MOST_READING = 0.8;
 /** A prompt that is all in the cache still takes a step. */
 const LEAST_PREFILL_PART = 0.02;
 const LEAST_RUNNING = 4;
 /** Engines hold more requests than their full load needs; the rest of an overload waits outside the batch. */
 const ROOM_ABOVE_FULL = 1.5;
+/** The error shrinks by about a third a round; larger steps swing. */
+const ROUNDS = 40;
+const CORRECTION = 0.3;
+
+type Points = readonly (readonly [number, number])[];
+
+/** Reference requests at one knot of the profile, and what they should meet. */
+interface Load {
+  readonly perMs: number;
+  readonly ttftMs: number;
+  readonly tbotMs: number;
+}
+
+interface Knot extends Load {
+  /** How many decode on average. */
+  readonly decoding: number;
+  readonly factor: number;
+}
+
+/** From idle to full. */
+function loadsOf(profile: Profile, capacityWps: number): Load[] {
+  return [...new Set([0, ...profile.ttftMs.map(([rho]) => rho), ...profile.tbotMs.map(([rho]) => rho), 1])]
+    .filter((rho) => rho <= 1)
+    .sort((a, b) => a - b)
+    .map((rho) => ({
+      perMs: (rho * capacityWps) / 1000,
+      ttftMs: valueAt(profile.ttftMs, rho),
+      tbotMs: Math.max(valueAt(profile.tbotMs, rho), LEAST_STEP_MS),
+    }));
+}
+
+/**
+ * ms for which the reference prompt keeps an idle engine to itself: what the profile says its tokens take, but never so
+ * long that the queue for it alone would make first tokens later than the profile does.
+ */
+function readingMs({ prefillMsPerTok, reference }: Profile, loads: readonly Load[]): number {
+  const idleMs = loads[0]!.ttftMs;
+  const longest = Math.min(Math.max(prefillMsPerTok * reference.promptTokens, LEAST_READ_PART * idleMs), idleMs);
+  return loads.reduce((ms, { perMs, ttftMs }) => {
+    const waitMs = ttftMs - idleMs;
+    if (perMs === 0) return ms;
+    // λS²/(2(1 − λS)) = W, solved for S.
+    const fits = waitMs > 0 ? waitMs * (Math.sqrt(1 + 2 / (waitMs * perMs)) - 1) : Number.POSITIVE_INFINITY;
+    return Math.min(ms, fits, MOST_READING / perMs);
+  }, longest);
+}
+
+/** The mechanism with both kinds of steps multiplied by what makes its mean TBOT that of the knots. */
+function corrected(mechanism: Mechanism, knots: readonly Knot[], readMs: number, outputTokens: number): Mechanism {
+  const factors = knots.map(() => 1);
+  const last = knots.length - 1;
+  const apply = (): Mechanism => {
+    const points = knots.map(({ decoding }, at) => [decoding, factors[at]!] as const);
+    const by = (ms: number, n: number) => ms * (n < points[last]![0] ? valueAt(points, n) : factors[last]!);
+    return { ...mechanism, stepMs: mechanism.stepMs.map(by), mixedStepMs: mechanism.mixedStepMs.map(by) };
+  };
+  const stepAt = (present: Mechanism, { decoding, perMs, factor }: Knot): number =>
+    meanStepMs(present, Math.round(decoding), Math.min(1, perMs * readMs * factor));
+  let present = mechanism;
+  for (let round = 0; round < ROUNDS; round++) {
+    for (let at = 1; at < last; at++) {
+      const { tbotMs } = loadMeans(present, readMs, outputTokens, knots[at]!.perMs);
+      factors[at]! *= (knots[at]!.tbotMs / tbotMs) ** CORRECTION;
+    }
+    // At full load a mean has no say, since the queue would have no end: there the engine does its capacity.
+    factors[last]! *= knots[last]!.tbotMs / stepAt(present, knots[last]!);
+    present = apply();
+    // More requests never get fewer tokens in all: else the engine would have two states at one load.
+    let most = Number.POSITIVE_INFINITY;
+    for (let at = last; at > 0; at--) {
+      const rate = knots[at]!.decoding / stepAt(present, knots[at]!);
+      if (rate > most) factors[at]! *= rate / most;
+      else most = rate;
+    }
+    present = apply();
+  }
+  return present;
+}
 
 /** How many decoding requests do as much work in a ms as the reading of the reference prompt does. */
 function weightOfReader({ reference, work }: Profile, readMs: number, idleTbotMs: number): number {
+  if (readMs === 0) return 0;
   const readPerMs = (work.prefillPerKtok * reference.promptTokens) / 1000 / readMs;
   const decodePerMs = work.decodePerKtok / 1000 / idleTbotMs;
   return decodePerMs > 0 ? readPerMs / decodePerMs : 1;
@@ -110,7 +192,7 @@ function serviceOf(systemMs: number, perMs: number): number {
 }
 
 /** Piecewise linear, and in proportion beyond the last point. */
-function through(points: readonly (readonly [number, number])[], at: number): number {
+function through(points: Points, at: number): number {
   const last = points.at(-1)!;
   if (at >= last[0]) return last[0] > 0 ? (last[1] * at) / last[0] : last[1];
   return valueAt(points, at);
