@@ -54,6 +54,9 @@ interface Flags {
   readonly only: readonly string[] | undefined;
 }
 
+// A signal's own end would leave the processes behind.
+for (const signal of ["SIGINT", "SIGTERM"] as const) process.once(signal, () => process.exit(1));
+
 const { values, positionals } = parseArgs({ options: OPTIONS, allowPositionals: true });
 const run = Object.hasOwn(runs, positionals[0] ?? "") ? runs[positionals[0]!] : undefined;
 const numbers = {

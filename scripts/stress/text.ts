@@ -30,7 +30,11 @@ export function showKilledEngine(seen: KilledEngine, rateRps: number): Report {
         .concat(" %"),
       "ramped",
     ],
-    ["keys where they were before all this", `${seen.homeAgain} of ${seen.livingKeys + seen.victimKeys}`, ""],
+    [
+      "keys where they were before all this; elsewhere by the bound",
+      `${seen.homeAgain} of ${seen.livingKeys + seen.victimKeys}; ${seen.keptByBound}`,
+      "",
+    ],
     ["the load was at most late by", `${seen.lateMs.toFixed(0)} ms`, ""],
   ];
   const errors = Object.keys(seen.errorsBeforeAnswer).length;

@@ -7,6 +7,12 @@ import { root } from "./repository.ts";
 /** A line of a program's log. */
 export type LogLine = Readonly<Record<string, unknown>>;
 
+/** What runs ends with this process, however that ends. */
+const running = new Set<ChildProcess>();
+process.once("exit", () => {
+  for (const child of running) child.kill("SIGKILL");
+});
+
 /** A process of the `guidevane` program, run from source. */
 export class Program {
   readonly child: ChildProcess;
@@ -25,7 +31,9 @@ export class Program {
       stdio: ["ignore", "ignore", "pipe"],
     });
     createInterface({ input: this.child.stderr! }).on("line", (line) => this.#read(line));
+    running.add(this.child);
     this.child.once("exit", (code, signal) => {
+      running.delete(this.child);
       this.#exit = `${this.#name} ended (${signal ?? `exit ${code}`})`;
       this.#wake();
     });

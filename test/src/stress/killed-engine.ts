@@ -35,7 +35,9 @@ export interface KilledEngine {
   readonly movedByBound: number;
   /** And whose slot a plan made since gave to another engine. */
   readonly movedByPlan: number;
+  /** At the end: keys where they were before all this, and those that the bound had moved meanwhile. */
   readonly homeAgain: number;
+  readonly keptByBound: number;
   readonly victimKeys: number;
   /** From its port's return to the first answer from there; null = none came. */
   readonly backMs: number | null;
@@ -108,6 +110,9 @@ export async function killEngine(options: KilledEngineOptions): Promise<KilledEn
       movedByBound: moved.filter(({ key }) => BY_LOAD.has(during[key]!.reason ?? "")).length,
       victimKeys: before.length - living.length,
       homeAgain: before.filter(({ key, engine }) => after[key]!.engine === engine).length,
+      keptByBound: before.filter(
+        ({ key, engine }) => after[key]!.engine !== engine && BY_LOAD.has(after[key]!.reason ?? ""),
+      ).length,
       backMs: back.length === 0 ? null : Math.min(...back.map(({ endMs }) => endMs)) - returnedMs,
       shares: sharesBySecond(affected, returnedMs, options.watchMs),
       lateMs: load.lateMs,
