@@ -20,7 +20,9 @@ function plain(maxRunning: number, fixedMs: number, more: Partial<EngineParamete
   };
 }
 
+const NO_BLOCKS = new Int32Array(0);
 const bare = (outputTokens: number, promptTokens = 1): EngineRequest => ({
+  ids: NO_BLOCKS,
   promptTokens,
   outputTokens,
   from: 0,
@@ -62,7 +64,7 @@ const exponential = (meanTokens: number) => (draw: number) => -Math.log(1 - draw
 /** Of so many requests chance moves a mean by 0.7 %; the seeds are fixed. */
 describe("an engine as a queue with a known answer", () => {
   it("is M/M/1 when one request decodes at a time: 1 ÷ (μ − λ)", () => {
-    const engine = new BatchingEngine(plain(1, 0), new Int32Array(0));
+    const engine = new BatchingEngine(plain(1, 0));
     const { inSystemMs } = offer(engine, 400_000, 0.06, 2, exponential(10));
     expect(Math.abs(inSystemMs / (10 / (1 - 0.6)) - 1)).toBeLessThan(0.01);
   });
@@ -79,14 +81,14 @@ describe("an engine as a queue with a known answer", () => {
     const last = (term * load) / c / (1 - load / c);
     const waits = last / (sum + last);
     const expectedMs = meanMs + (waits * meanMs) / (c - load);
-    const engine = new BatchingEngine(plain(c, 0), new Int32Array(0));
+    const engine = new BatchingEngine(plain(c, 0));
     const { inSystemMs } = offer(engine, 300_000, perMs, 2, exponential(meanMs));
     expect(Math.abs(inSystemMs / expectedMs - 1)).toBeLessThan(0.01);
   });
 
   it("is M/D/1 when it only reads prompts of one length, by Pollaczek and Khinchine", () => {
     const [rho, serviceMs] = [0.7, 10];
-    const engine = new BatchingEngine(plain(4, serviceMs), new Int32Array(0));
+    const engine = new BatchingEngine(plain(4, serviceMs));
     const { inSystemMs } = offer(engine, 400_000, rho / serviceMs, 2, () => 0);
     const expectedMs = serviceMs + (rho * serviceMs) / (2 * (1 - rho));
     expect(Math.abs(inSystemMs / expectedMs - 1)).toBeLessThan(0.01);
@@ -96,6 +98,7 @@ describe("an engine as a queue with a known answer", () => {
 describe("an engine's KV memory", () => {
   const ids = Int32Array.from({ length: 64 }, (_, index) => index);
   const conversation = (turn: number): EngineRequest => ({
+    ids,
     promptTokens: 32 * (turn + 1),
     outputTokens: 16,
     from: 0,
@@ -121,14 +124,14 @@ describe("an engine's KV memory", () => {
   }
 
   it("finds the conversation so far, its answers included, and not what it never saw", () => {
-    const engine = new BatchingEngine(plain(4, 1, { kvBlocks: 100 }), ids);
+    const engine = new BatchingEngine(plain(4, 1, { kvBlocks: 100 }));
     expect(serve(engine, 0, 1, conversation(0))).toBe(0);
     expect(serve(engine, 100, 2, conversation(1))).toBe(48);
     expect(serve(engine, 200, 3, { ...conversation(0), from: 40 })).toBe(0);
   });
 
   it("gives up the least recently used first", () => {
-    const engine = new BatchingEngine(plain(4, 1, { kvBlocks: 8 }), ids);
+    const engine = new BatchingEngine(plain(4, 1, { kvBlocks: 8 }));
     serve(engine, 0, 1, conversation(0));
     serve(engine, 100, 2, { ...conversation(0), from: 20 });
     serve(engine, 200, 3, conversation(0));
@@ -139,7 +142,7 @@ describe("an engine's KV memory", () => {
   });
 
   it("sends the last to begin back in line when it is full, and loses no request over it", () => {
-    const engine = new BatchingEngine(plain(8, 1, { kvBlocks: 20 }), new Int32Array(0));
+    const engine = new BatchingEngine(plain(8, 1, { kvBlocks: 20 }));
     const ended: number[] = [];
     engine.tell({ began() {}, firstToken() {}, finished: (request) => ended.push(request) });
     for (let request = 0; request < 6; request++) engine.take(0, request, bare(120, 32));
@@ -152,8 +155,21 @@ describe("an engine's KV memory", () => {
     expect(engine.cache.held).toBeCloseTo(0, 6);
   });
 
+  it("serves a request that is larger than the memory alone, and the next after it", () => {
+    const engine = new BatchingEngine(plain(8, 1, { kvBlocks: 20 }));
+    const ended: [number, number][] = [];
+    engine.tell({ began() {}, firstToken() {}, finished: (request, atMs) => ended.push([request, atMs]) });
+    engine.take(0, 1, bare(50, 16 * 40));
+    engine.take(0, 2, bare(10, 32));
+    for (let dueMs = engine.nextMs(); dueMs < Number.POSITIVE_INFINITY; dueMs = engine.nextMs()) engine.run(dueMs);
+    expect(ended).toEqual([
+      [1, expect.closeTo(51, 6)],
+      [2, expect.closeTo(62, 6)],
+    ]);
+  });
+
   it("frees at once what a client that left held, and what an engine that died did", () => {
-    const engine = new BatchingEngine(plain(8, 1, { kvBlocks: 100 }), ids);
+    const engine = new BatchingEngine(plain(8, 1, { kvBlocks: 100 }));
     engine.take(0, 1, conversation(1));
     engine.take(0, 2, { ...conversation(1), from: 20 });
     engine.run(2);

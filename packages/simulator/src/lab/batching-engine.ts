@@ -12,6 +12,7 @@ export interface EngineSink {
 
 /** A request as a replica sees it. `ids[from .. from + afterBlocks]` are the blocks of its prompt and of its answer. */
 export interface EngineRequest {
+  readonly ids: Int32Array;
   readonly promptTokens: number;
   readonly outputTokens: number;
   readonly from: number;
@@ -35,7 +36,6 @@ export class BatchingEngine {
   readonly parameters: EngineParameters;
   readonly cache: PrefixCache;
   #sink: EngineSink = NOBODY_LISTENS;
-  readonly #ids: Int32Array;
   readonly #slots = new RequestSlots();
   /** Steps made since the beginning. */
   #tokenClock = 0;
@@ -48,10 +48,8 @@ export class BatchingEngine {
   #preemptions = 0;
   #doneWork = 0;
 
-  /** @param ids what the requests' blocks point into */
-  constructor(parameters: EngineParameters, ids: Int32Array) {
+  constructor(parameters: EngineParameters) {
     this.parameters = parameters;
-    this.#ids = ids;
     this.cache = new PrefixCache(parameters.kvBlocks);
   }
 
@@ -99,10 +97,29 @@ export class BatchingEngine {
     let inMs = Number.POSITIVE_INFINITY;
     if (this.#reading >= 0) inMs = this.#readLeftMs * this.#prefillFactor();
     if (this.#running > 0) {
-      const steps = Math.min(this.#slots.firstEnd - this.#tokenClock, this.#stepsToFull());
-      inMs = Math.min(inMs, steps * this.#stepMs());
+      // One alone stays even where the memory is too small for it: nobody else would have its room.
+      const toFull = this.#running > 1 ? this.#stepsToFull() : Number.POSITIVE_INFINITY;
+      inMs = Math.min(inMs, Math.min(this.#slots.firstEnd - this.#tokenClock, toFull) * this.#stepMs());
     }
     return this.#nowMs + Math.max(0, inMs);
+  }
+
+  /** Steps made since the beginning: every request that decodes has had so many more tokens as it has gone on. */
+  get tokenClock(): number {
+    return this.#tokenClock;
+  }
+
+  /** When the token clock will show `reading` if nothing happens before; infinite while nobody decodes. */
+  atToken(reading: number): number {
+    if (this.#running === 0) return Number.POSITIVE_INFINITY;
+    return this.#nowMs + Math.max(0, reading - this.#tokenClock) * this.#stepMs();
+  }
+
+  /** Output tokens that a request still has to get; NaN when it is not here. */
+  left(request: number): number {
+    const slot = this.#slots.find(request);
+    if (slot < 0) return Number.NaN;
+    return this.#slots.at(slot).outputTokens - this.#slots.written(slot, this.#tokenClock);
   }
 
   take(nowMs: number, request: number, size: EngineRequest): void {
@@ -179,13 +196,13 @@ export class BatchingEngine {
     const { cache, parameters } = this;
     const slots = this.#slots;
     const slot = slots.firstWaiting;
-    const { from, promptBlocks, promptTokens } = slots.at(slot);
+    const { ids, from, promptBlocks, promptTokens } = slots.at(slot);
     const ownBlocks = promptTokens / parameters.blockTokens - promptBlocks;
-    const found = cache.find(this.#ids, from, promptBlocks);
+    const found = cache.find(ids, from, promptBlocks);
     // Blocks found but held by nobody are counted as kept: taking them leaves less to give up.
     if (this.running > 0 && !cache.hasRoom(promptBlocks + ownBlocks + WATERMARK * Math.min(cache.blocks, 1e9))) return;
     slots.takeWaiting();
-    cache.hold(this.#ids, from, promptBlocks);
+    cache.hold(ids, from, promptBlocks);
     cache.addPrivate(ownBlocks);
     const cachedTokens = Math.min(found * parameters.blockTokens, promptTokens - 1);
     const { fixedMs, msPerTok, leastMs } = parameters.prefill;
@@ -227,11 +244,11 @@ export class BatchingEngine {
 
   /** Gives back what a slot holds; what it wrote stays in the cache where it is `done`. */
   #free(slot: number, done: boolean): void {
-    const { from, promptBlocks, afterBlocks, promptTokens } = this.#slots.at(slot);
+    const { ids, from, promptBlocks, afterBlocks, promptTokens } = this.#slots.at(slot);
     const written = this.#slots.written(slot, this.#tokenClock);
     this.cache.addPrivate(promptBlocks - (promptTokens + written) / this.parameters.blockTokens);
-    if (done) this.cache.keep(this.#ids, from + promptBlocks, afterBlocks - promptBlocks);
-    this.cache.release(this.#ids, from, promptBlocks);
+    if (done) this.cache.keep(ids, from + promptBlocks, afterBlocks - promptBlocks);
+    this.cache.release(ids, from, promptBlocks);
   }
 
   #drop(slot: number): void {

@@ -16,7 +16,7 @@ function read(path: string): Profile {
 
 /** Poisson arrivals of reference requests at ρ of the capacity; means without those that met the engine empty. */
 function offer(profile: Profile, capacityWps: number, rho: number, count: number) {
-  const engine = new BatchingEngine(engineParameters(profile, capacityWps, memory), new Int32Array(0));
+  const engine = new BatchingEngine(engineParameters(profile, capacityWps, memory));
   const random = seededRandom(3);
   const arrivedMs = new Float64Array(count);
   const firstMs = new Float64Array(count);
@@ -41,11 +41,12 @@ function offer(profile: Profile, capacityWps: number, rho: number, count: number
     nowMs -= (Math.log(1 - random()) * 1000) / (rho * capacityWps);
     for (let dueMs = engine.nextMs(); dueMs <= nowMs; dueMs = engine.nextMs()) engine.run(dueMs);
     arrivedMs[request] = nowMs;
-    engine.take(nowMs, request, { promptTokens, outputTokens, from: 0, promptBlocks: 0, afterBlocks: 0 });
+    engine.take(nowMs, request, { ids: NO_BLOCKS, promptTokens, outputTokens, from: 0, promptBlocks: 0, afterBlocks: 0 });
   }
   return { ttftMs: waitedMs / ended, tbotMs: decodedMs / ended / outputTokens };
 }
 
+const NO_BLOCKS = new Int32Array(0);
 const error = (value: number, expected: number) => Math.abs(value / expected - 1);
 
 describe.each([
@@ -68,11 +69,11 @@ describe.each([
   });
 
   it("does no more work than its capacity, however much is offered", () => {
-    const engine = new BatchingEngine(engineParameters(profile, capacityWps, memory), new Int32Array(0));
+    const engine = new BatchingEngine(engineParameters(profile, capacityWps, memory));
     const { promptTokens, outputTokens } = profile.reference;
     const count = 10_000;
     for (let request = 0; request < count; request++)
-      engine.take(0, request, { promptTokens, outputTokens, from: 0, promptBlocks: 0, afterBlocks: 0 });
+      engine.take(0, request, { ids: NO_BLOCKS, promptTokens, outputTokens, from: 0, promptBlocks: 0, afterBlocks: 0 });
     let endMs = 0;
     for (let dueMs = engine.nextMs(); dueMs < Number.POSITIVE_INFINITY; dueMs = engine.nextMs()) {
       engine.run(dueMs);

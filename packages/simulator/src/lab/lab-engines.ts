@@ -41,7 +41,7 @@ export class LabEngines {
       byCapacity.set(spec.capacityWps, parameters);
       const first = replicas.length;
       for (let i = 0; i < spec.replicas; i++) {
-        replicas.push(new BatchingEngine(parameters, workload.blockIds));
+        replicas.push(new BatchingEngine(parameters));
         engineOf.push(e);
       }
       return first;

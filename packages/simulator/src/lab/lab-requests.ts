@@ -159,6 +159,7 @@ export class LabRequests implements EngineSink {
     replica.take(nowMs, id, {
       promptTokens: workload.promptTokens[request]!,
       outputTokens: workload.outputTokens[request]!,
+      ids: workload.blockIds,
       from: workload.blockFrom[request]!,
       promptBlocks: workload.promptBlocks[request]!,
       afterBlocks: workload.afterBlocks[request]!,

@@ -78,7 +78,7 @@ function closedLoop(conversations: readonly (readonly Turn[])[], users: number) 
   const { blockTokens } = B200;
   const longest = 2048;
   const ids = Int32Array.from({ length: conversations.length * longest }, (_, index) => index);
-  const engine = new BatchingEngine(B200, ids);
+  const engine = new BatchingEngine(B200);
   const place: { conversation: number; turn: number }[] = [];
   const sentMs: number[] = [];
   const firstMs: number[] = [];
@@ -106,6 +106,7 @@ function closedLoop(conversations: readonly (readonly Turn[])[], users: number) 
     const { promptTokens, outputTokens } = turnOf(user);
     sentMs[user] = nowMs;
     engine.take(nowMs, user, {
+      ids,
       promptTokens,
       outputTokens,
       from: conversation * longest,

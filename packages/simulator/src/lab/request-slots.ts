@@ -4,6 +4,7 @@ export const SLOT_STATE = { free: 0, waiting: 1, reading: 2, decoding: 3 } as co
 type SlotState = (typeof SLOT_STATE)[keyof typeof SLOT_STATE];
 
 interface SlotSize {
+  ids: Int32Array;
   promptTokens: number;
   outputTokens: number;
   from: number;
@@ -46,11 +47,12 @@ export class RequestSlots {
 
   add(request: number, size: EngineRequest): void {
     const slot = this.#free.pop() ?? this.#sizes.length;
-    const { promptTokens, outputTokens, from, promptBlocks, afterBlocks } = size;
+    const { ids, promptTokens, outputTokens, from, promptBlocks, afterBlocks } = size;
     const held = this.#sizes[slot];
     if (held === undefined) {
-      this.#sizes.push({ promptTokens, outputTokens, from, promptBlocks, afterBlocks });
+      this.#sizes.push({ ids, promptTokens, outputTokens, from, promptBlocks, afterBlocks });
     } else {
+      held.ids = ids;
       held.promptTokens = promptTokens;
       held.outputTokens = outputTokens;
       held.from = from;
