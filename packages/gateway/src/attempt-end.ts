@@ -1,4 +1,4 @@
-import type { Outcome } from "@guidevane/core";
+import type { Clock, Outcome } from "@guidevane/core";
 import { type AttemptEnd, outcomeOfStatus } from "@guidevane/guard";
 import type { ApiError } from "./api-error.ts";
 import type { EngineHead } from "./client-answer.ts";
@@ -77,14 +77,14 @@ export const NO_DESCRIPTORS: ApiError = {
  * How long an engine asks to be left alone, from its answer's headers: Retry-After in seconds or as a date (RFC 9110
  * §10.2.3), or the milliseconds that OpenAI's servers send beside it. Null where there is neither, or nonsense.
  */
-export function retryAfterMsOf(headers: readonly string[], wallMs: number): number | null {
+export function retryAfterMsOf(headers: readonly string[], clock: Pick<Clock, "wallMs">): number | null {
   const exact = headerOf(headers, "retry-after-ms");
   if (exact !== undefined && /^\d{1,12}(\.\d+)?$/.test(exact)) return Number(exact);
   const value = headerOf(headers, "retry-after")?.trim();
   if (value === undefined) return null;
   if (/^\d{1,9}$/.test(value)) return Number(value) * 1000;
   const atMs = /^[A-Z][a-z]{2}/.test(value) ? Date.parse(value) : Number.NaN;
-  return Number.isNaN(atMs) ? null : Math.max(0, atMs - wallMs);
+  return Number.isNaN(atMs) ? null : Math.max(0, atMs - clock.wallMs());
 }
 
 /** A status text without the characters that the parser lets in and that must not leave again (RFC 9112 §4). */

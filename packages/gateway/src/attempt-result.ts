@@ -16,9 +16,11 @@ export interface AttemptTimers {
   readonly totalMs: number;
 }
 
+/** What an attempt works with, and whom it asks and tells. */
 export interface AttemptOptions {
   readonly client: EngineClient;
-  readonly request: EngineRequest;
+  /** Built when it is sent, and not kept: its body may be large. */
+  engineRequest(): EngineRequest;
   readonly response: ServerResponse;
   /** The client's connection: when it closes, the client has left. A response waiting in a pipeline is not told so itself. */
   readonly socket: Socket;
@@ -46,6 +48,8 @@ export interface AttemptOptions {
   onResponseId(id: string): void;
   /** Reading beside the answer failed on an error of its own; the answer goes on. */
   onObserverFailure(error: unknown): void;
+  /** It is over. Told once, last. */
+  onOver(result: AttemptResult): void;
 }
 
 /** What the process learns of an attempt that is over: what engines are judged by. */

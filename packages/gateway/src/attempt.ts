@@ -16,25 +16,17 @@ import { AttemptFigures } from "./attempt-figures.ts";
 import { AFTER_TERMINATOR_MS, DEAD_SILENCE_MS, HELD_MAX_BYTES, KEPT_MAX_BYTES, KEPT_MAX_MS } from "./attempt-limits.ts";
 import type { AttemptOptions, AttemptReport, AttemptResult } from "./attempt-result.ts";
 import type { InBag } from "./bag.ts";
-import { ClientAnswer, type EngineHead } from "./client-answer.ts";
+import { ClientAnswer, type ClientPace, type EngineHead } from "./client-answer.ts";
 import type { EngineCall, EngineEvents, EngineFailure } from "./engine-client.ts";
 import { AnswerObserver } from "./observer.ts";
 import { PhaseTimer } from "./phase-timer.ts";
 
 /** An attempt under way. */
 export interface RunningAttempt extends InBag {
-  readonly result: Promise<AttemptResult>;
   /** The engine's port is closed: silence now means that it is dead. */
   engineDied(): void;
   /** Of the answer's body, up to now. */
   bytes(): number;
-}
-
-/** Sends one request to one engine and, if the answer is to be the client's, passes it on as it comes. */
-export function attempt(options: AttemptOptions): RunningAttempt {
-  const running = new Attempt(options);
-  running.start();
-  return running;
 }
 
 type Phase =
@@ -47,10 +39,9 @@ type Phase =
   | "passing"
   | "over";
 
-class Attempt implements EngineEvents, RunningAttempt {
+/** Sends one request to one engine and, if the answer is to be the client's, passes it on as it comes. */
+export class Attempt implements EngineEvents, RunningAttempt, ClientPace {
   place = -1;
-  readonly result: Promise<AttemptResult>;
-  readonly #resolve: (result: AttemptResult) => void;
   readonly #options: AttemptOptions;
   readonly #answer: ClientAnswer;
   readonly #timer: PhaseTimer;
@@ -69,39 +60,35 @@ class Attempt implements EngineEvents, RunningAttempt {
   #stops: (() => void)[] = [];
 
   constructor(options: AttemptOptions) {
-    const { clock, response, socket, answerHeaders } = options;
+    const { clock } = options;
     this.#options = options;
-    ({ promise: this.result, resolve: this.#resolve } = Promise.withResolvers<AttemptResult>());
     this.#figures = new AttemptFigures(clock.nowMs());
     this.#timer = new PhaseTimer(clock);
-    this.#answer = new ClientAnswer({
-      response,
-      socket,
-      clock,
-      ownHeaders: answerHeaders,
-      onFull: () => {
-        this.#call?.pause();
-        this.#timer.rest(true);
-      },
-      onRoom: () => {
-        this.#timer.rest(false);
-        this.#call?.resume();
-      },
-    });
+    this.#answer = new ClientAnswer(options, this);
   }
 
   start(): void {
-    const { client, clock, request, socket, deadlineAtMs } = this.#options;
+    const { client, clock, socket, deadlineAtMs } = this.#options;
     socket.on("close", this.#onClientGone);
     if (deadlineAtMs !== null)
       this.#stops.push(clock.after(deadlineAtMs - this.#figures.startMs, () => this.#giveUp(DEADLINE, "cancelled")));
-    const call = client.send(request, this);
+    const call = client.send(this.#options.engineRequest(), this);
     if (this.#phase === "over") call.abort();
     else this.#call = call;
   }
 
   bytes(): number {
     return this.#figures.bytes;
+  }
+
+  onFull(): void {
+    this.#call?.pause();
+    this.#timer.rest(true);
+  }
+
+  onRoom(): void {
+    this.#timer.rest(false);
+    this.#call?.resume();
   }
 
   engineDied(): void {
@@ -121,13 +108,21 @@ class Attempt implements EngineEvents, RunningAttempt {
   }
 
   onHead(status: number, rawStatusText: string, headers: readonly string[]): void {
-    const { clock, timers, choices, onObserverFailure, onResponseId } = this.#options;
+    const options = this.#options;
+    const { clock, timers, choices } = options;
+    const nowMs = clock.nowMs();
     this.#head = { status, statusText: printable(rawStatusText), headers };
     this.#figures.status = status;
-    this.#figures.headMs = clock.nowMs() - this.#figures.startMs;
-    this.#timer.touch(clock.nowMs());
-    this.#figures.retryAfterMs = retryAfterMsOf(headers, clock.wallMs());
-    this.#observer = new AnswerObserver(status, headers, onObserverFailure, choices, onResponseId);
+    this.#figures.headMs = nowMs - this.#figures.startMs;
+    this.#timer.touch(nowMs);
+    this.#figures.retryAfterMs = retryAfterMsOf(headers, clock);
+    this.#observer = new AnswerObserver(
+      status,
+      headers,
+      (error) => options.onObserverFailure(error),
+      choices,
+      (id) => options.onResponseId(id),
+    );
     if (status !== 200 || this.#observer.kind !== "events") {
       this.#judge(status);
       return;
@@ -188,8 +183,13 @@ class Attempt implements EngineEvents, RunningAttempt {
 
   /** By its status, or by that of the error in its place: is this the client's answer? */
   #judge(status: number): void {
-    const { decide, servesModel } = this.#options;
-    this.#next = decide({ kind: "answer", status, servesModel, retryAfterMs: this.#figures.retryAfterMs });
+    const { servesModel } = this.#options;
+    this.#next = this.#options.decide({
+      kind: "answer",
+      status,
+      servesModel,
+      retryAfterMs: this.#figures.retryAfterMs,
+    });
     if (this.#next.retry === false) {
       this.#commit();
       return;
@@ -199,10 +199,10 @@ class Attempt implements EngineEvents, RunningAttempt {
   }
 
   #commit(): void {
-    const { timers, stream, onCommit } = this.#options;
+    const { timers, stream } = this.#options;
     this.#phase = "passing";
     this.#answer.begin(this.#head!);
-    onCommit();
+    this.#options.onCommit();
     for (const chunk of this.#kept) this.#answer.write(chunk);
     this.#kept = [];
     // Until its first token a stream has the time that it was given for that.
@@ -298,6 +298,6 @@ class Attempt implements EngineEvents, RunningAttempt {
     this.#timer.stop();
     for (const stop of this.#stops) stop();
     this.#options.socket.off("close", this.#onClientGone);
-    this.#resolve(result);
+    this.#options.onOver(result);
   }
 }

@@ -46,49 +46,78 @@ export interface BodyParts {
   readonly memory: BodyMemory;
 }
 
-/** Collects a request's body into one buffer, under the limits of size and time. A large one waits for a turn of its own. */
+/**
+ * Collects a request's body into one buffer, under the limits of size and time, and gives it to `onRead`, in a later turn
+ * than this. A large one waits for a turn of its own.
+ */
 export function readBody(
+  request: IncomingMessage,
+  limits: BodyLimits,
+  parts: BodyParts,
+  share: BodyShare,
+  onRead: (read: BodyRead) => void,
+): void {
+  // What came in one piece with its head has been parsed by then: it needs neither a timer nor to be listened for.
+  process.nextTick(() => {
+    if (request.complete && !request.destroyed) onRead(readWhole(request, limits, share));
+    else awaitBody(request, limits, parts, share, onRead);
+  });
+}
+
+function readWhole(request: IncomingMessage, { bodyBytes }: BodyLimits, share: BodyShare): BodyRead {
+  const bytes = (request.read() as Buffer | null) ?? NO_BYTES;
+  if (bytes.length > bodyBytes) return { kind: "refused", error: tooLarge(bodyBytes) };
+  if (!share.add(bytes.length)) return { kind: "refused", error: NO_ROOM };
+  return { kind: "body", bytes };
+}
+
+const NO_BYTES: Buffer = Buffer.alloc(0);
+
+function awaitBody(
   request: IncomingMessage,
   limits: BodyLimits,
   { clock, turns }: BodyParts,
   share: BodyShare,
-): Promise<BodyRead> {
-  return new Promise((resolve) => {
-    const bytes = new ByteCollector();
-    const finish = (read: BodyRead): void => {
-      stopTimer();
-      request.off("data", onData).off("end", onEnd).off("close", onGone).off("error", onGone);
-      // Unhandled, a later error of an unread request would end the process.
-      request.on("error", ignoreLateError);
-      resolve(read);
-    };
-    const onData = (chunk: Buffer): void => {
-      bytes.add(chunk);
-      if (bytes.length > limits.bodyBytes) finish({ kind: "refused", error: tooLarge(limits.bodyBytes) });
-      else if (!share.add(chunk.length)) finish({ kind: "refused", error: NO_ROOM });
-    };
-    const onWhole = (): void => finish({ kind: "body", bytes: bytes.take() });
-    const onEnd = (): void => {
-      stopTimer();
-      // Its end closes the request as well; whether the client is still there is asked later.
-      request.off("close", onGone);
-      if (bytes.length <= HEAVY_BYTES) onWhole();
-      else void turns.next().then(onWhole);
-    };
-    const onGone = (): void => finish({ kind: "gone" });
-    const stopTimer = clock.after(limits.bodyMs, () =>
-      finish({
-        kind: "refused",
-        error: {
-          status: 408,
-          code: "request_timeout",
-          message: `the body was not complete after ${limits.bodyMs} ms`,
-          close: true,
-        },
-      }),
-    );
-    request.on("data", onData).on("end", onEnd).on("close", onGone).on("error", onGone);
-  });
+  onRead: (read: BodyRead) => void,
+): void {
+  const bytes = new ByteCollector();
+  const finish = (read: BodyRead): void => {
+    stopTimer();
+    request.off("data", onData).off("end", onEnd).off("close", onGone).off("error", onGone);
+    // Unhandled, a later error of an unread request would end the process.
+    request.on("error", ignoreLateError);
+    onRead(read);
+  };
+  const onData = (chunk: Buffer): void => {
+    bytes.add(chunk);
+    if (bytes.length > limits.bodyBytes) finish({ kind: "refused", error: tooLarge(limits.bodyBytes) });
+    else if (!share.add(chunk.length)) finish({ kind: "refused", error: NO_ROOM });
+  };
+  const onWhole = (): void => finish({ kind: "body", bytes: bytes.take() });
+  const onEnd = (): void => {
+    stopTimer();
+    // Its end closes the request as well; whether the client is still there is asked later.
+    request.off("close", onGone);
+    if (bytes.length <= HEAVY_BYTES) onWhole();
+    else void turns.next().then(onWhole);
+  };
+  const onGone = (): void => finish({ kind: "gone" });
+  if (request.destroyed) {
+    onRead({ kind: "gone" });
+    return;
+  }
+  const stopTimer = clock.after(limits.bodyMs, () =>
+    finish({
+      kind: "refused",
+      error: {
+        status: 408,
+        code: "request_timeout",
+        message: `the body was not complete after ${limits.bodyMs} ms`,
+        close: true,
+      },
+    }),
+  );
+  request.on("data", onData).on("end", onEnd).on("close", onGone).on("error", onGone);
 }
 
 /** A chunk is a view of what was read from the socket with it; a body of one-byte chunks would hold a thousand times its size. */
@@ -151,8 +180,13 @@ export function refuseEncoding(encoding: string | undefined): ApiError | null {
   };
 }
 
-/** The body as UTF-8 text, only to read its fields: what goes on to the engine is what the client sent. */
-export async function readable(
+/** Whether a body with this content-encoding must be inflated before its fields can be read. */
+export function isCompressed(encoding: string | undefined): boolean {
+  return encoding !== undefined && codingOf(encoding) !== "";
+}
+
+/** The text of a compressed body, only to read its fields: what goes on to the engine is what the client sent. */
+export async function inflateBody(
   bytes: Buffer,
   encoding: string | undefined,
   bodyBytes: number,
@@ -160,17 +194,17 @@ export async function readable(
   share: BodyShare,
 ): Promise<Readable> {
   const coding = codingOf(encoding);
-  const inflate = INFLATE.get(coding);
-  const text =
-    inflate === undefined
-      ? ({ kind: "body", bytes } as const)
-      : await memory.inflate(() => inflated(inflate, coding, bytes, bodyBytes));
-  if (inflate !== undefined && text.kind === "body") {
-    if (!share.add(text.bytes.length)) return { kind: "refused", error: NO_ROOM };
-    if (text.bytes.length > HEAVY_BYTES) await turns.next();
-  }
-  // The selector reads bytes and lets those inside a string pass; an engine would not.
-  return text.kind === "refused" || isUtf8(text.bytes) ? text : { kind: "refused", error: NOT_UTF8 };
+  const inflate = INFLATE.get(coding)!;
+  const text = await memory.inflate(() => inflated(inflate, coding, bytes, bodyBytes));
+  if (text.kind === "refused") return text;
+  if (!share.add(text.bytes.length)) return { kind: "refused", error: NO_ROOM };
+  if (text.bytes.length > HEAVY_BYTES) await turns.next();
+  return checkText(text.bytes);
+}
+
+/** The selector reads bytes and lets those inside a string pass; an engine would not. */
+export function checkText(bytes: Buffer): Readable {
+  return isUtf8(bytes) ? { kind: "body", bytes } : NOT_UTF8_REFUSED;
 }
 
 async function inflated(inflate: Inflate, coding: string, bytes: Buffer, bodyBytes: number): Promise<Readable> {
@@ -202,6 +236,7 @@ const NO_ROOM: ApiError = {
 };
 
 const NOT_UTF8: ApiError = { status: 400, code: "invalid_json", message: "the body is not UTF-8" };
+const NOT_UTF8_REFUSED: Readable = { kind: "refused", error: NOT_UTF8 };
 
 function tooLarge(limitBytes: number): ApiError {
   return {

@@ -23,15 +23,20 @@ export interface ClientAnswerOptions {
   readonly socket: Socket;
   readonly clock: Clock;
   /** The gateway's own headers; names and values in turn. */
-  readonly ownHeaders: readonly string[];
-  /** The client reads too slowly: nothing more should be read for it until `onRoom`. */
-  readonly onFull: () => void;
-  readonly onRoom: () => void;
+  readonly answerHeaders: readonly string[];
+}
+
+/** Told of the client's pace. */
+export interface ClientPace {
+  /** It reads too slowly: nothing more should be read for it until `onRoom`. */
+  onFull(): void;
+  onRoom(): void;
 }
 
 /** The client's side of one answer: what comes in one turn of the event loop is written once, and no faster than it is read. */
 export class ClientAnswer {
   readonly #options: ClientAnswerOptions;
+  readonly #pace: ClientPace;
   #pending: Buffer[] = [];
   #flushing = false;
   #headFlushed = false;
@@ -42,8 +47,9 @@ export class ClientAnswer {
   /** Bytes that the head promises and that are still to come; null = it promises no length. */
   #missing: number | null = null;
 
-  constructor(options: ClientAnswerOptions) {
+  constructor(options: ClientAnswerOptions, pace: ClientPace) {
     this.#options = options;
+    this.#pace = pace;
   }
 
   /** The client has not yet taken what it was sent. */
@@ -58,12 +64,12 @@ export class ClientAnswer {
 
   /** Sends the head, at the end of this turn at the latest. */
   begin({ status, statusText, headers }: EngineHead): void {
-    const { response, ownHeaders } = this.#options;
+    const { response, answerHeaders } = this.#options;
     const length = headerOf(headers, "content-length");
     // An answer to these has no body, whatever it says of its length (RFC 9110 §8.6).
     if (length !== undefined && status !== 204 && status !== 304) this.#missing = Number(length);
     response.sendDate = false;
-    response.writeHead(status, statusText, headersToClient(headers, ownHeaders, status));
+    response.writeHead(status, statusText, headersToClient(headers, answerHeaders, status));
     this.#schedule();
   }
 
@@ -140,7 +146,7 @@ export class ClientAnswer {
     if (this.#full !== null) return;
     this.#full = full;
     this.#armStall();
-    this.#options.onFull();
+    this.#pace.onFull();
     full.once("drain", this.#onDrain);
   }
 
@@ -157,7 +163,7 @@ export class ClientAnswer {
   readonly #onDrain = (): void => {
     this.#full = null;
     this.#stopStall();
-    this.#options.onRoom();
+    this.#pace.onRoom();
   };
 }
 

@@ -2,7 +2,8 @@ import { IncomingMessage, ServerResponse } from "node:http";
 import { Socket } from "node:net";
 import { ManualClock, systemClock } from "@guidevane/core";
 import { afterEach, describe, expect, it } from "vitest";
-import { attempt } from "./attempt.ts";
+import { Attempt } from "./attempt.ts";
+import type { AttemptResult } from "./attempt-result.ts";
 import type { EngineCall, EngineClient, EngineEvents, EngineFailure } from "./engine-client.ts";
 import { PlainEngineClient } from "./plain-engine-client.ts";
 import { chunked, LAST_CHUNK } from "./testing/scripted-engine.ts";
@@ -80,10 +81,12 @@ describe("an attempt", () => {
       close() {},
     };
     const socket = new Socket();
-    const running = attempt({
+    const { promise: result, resolve: onOver } = Promise.withResolvers<AttemptResult>();
+    const running = new Attempt({
       ...{
         client,
-        request: REQUEST,
+        engineRequest: () => REQUEST,
+        onOver,
         socket,
         response: new ServerResponse(new IncomingMessage(socket)),
         clock: systemClock,
@@ -95,8 +98,8 @@ describe("an attempt", () => {
       onCommit: () => expect.unreachable("there is no answer"),
       ...{ onFirstToken() {}, onResponseId() {}, onObserverFailure() {} },
     });
-    const result = await running.result;
-    expect(result).toMatchObject({
+    running.start();
+    expect(await result).toMatchObject({
       kind: "failed",
       error: { status: 503, code: "gateway_overloaded", headers: { "retry-after": "1" } },
       report: { outcome: "rejected", status: null, failure: { kind: "no-descriptors" } },

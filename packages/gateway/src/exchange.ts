@@ -24,7 +24,14 @@ export interface Exchange {
   /** Null where clients need no key. */
   readonly client: Client | null;
   readonly head: RequestHead;
-  readonly routing: Routing;
+  /** The body's content-encoding. */
+  readonly encoding: string | undefined;
+  /** From when its body is there, the snapshot that it is routed by. */
+  routing: Routing;
+  /** It uses `routing`, and is to say when it does no more. */
+  isRouted: boolean;
+  /** Class that it was let in for, and holds a place of; null = none. */
+  admittedAs: string | null;
   /** What its body holds of the thread's memory; let go with the body. */
   readonly share: BodyShare;
   /** Lower-case names of the client's headers that go to no engine. */

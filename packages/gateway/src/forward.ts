@@ -1,32 +1,22 @@
 import type { Clock, Fleet, Outcome, Random } from "@guidevane/core";
-import { type AttemptEnd, afterAttempt, type Next, type RetryBudget } from "@guidevane/guard";
+import type { Next, RetryBudget } from "@guidevane/guard";
 import { OUT, ROUTE_STATUS, type RouteStatus, TRIED_MAX } from "@guidevane/selector";
 import { countAnswer } from "./answer-metrics.ts";
-import { type ApiError, streamError, writeError } from "./api-error.ts";
-import { attempt } from "./attempt.ts";
+import { type ApiError, writeError } from "./api-error.ts";
 import { DEADLINE } from "./attempt-end.ts";
-import type { AttemptReport, AttemptResult, KeptAnswer } from "./attempt-result.ts";
+import type { AttemptReport, AttemptResult } from "./attempt-result.ts";
 import { passOn } from "./client-answer.ts";
+import { Course, type CourseOwner } from "./course.ts";
 import { expectedTtftMs } from "./deadline.ts";
 import type { Arrivals } from "./demand.ts";
 import type { Engine, Engines } from "./engines.ts";
-import {
-  answerHeaders,
-  type Choice,
-  choiceHeaders,
-  type Exchange,
-  engineRequest,
-  ownAnswer,
-  readChoice,
-  servesModel,
-} from "./exchange.ts";
+import { answerHeaders, type Choice, choiceHeaders, type Exchange, ownAnswer, readChoice } from "./exchange.ts";
 import type { GuardAdmission } from "./guard-admission.ts";
 import { type GatewayMetrics, OTHER } from "./metrics.ts";
 import { shedError, UNREACHABLE } from "./refusals.ts";
-import { RequestBudget } from "./request-budget.ts";
 import type { ThreadNews } from "./request-thread.ts";
-import { engineHash, type ResponseMemory, responseKey } from "./response-memory.ts";
-import { type Routing, tenantHash } from "./routing.ts";
+import type { ResponseMemory } from "./response-memory.ts";
+import type { Routing } from "./routing.ts";
 import { waitOrGone } from "./wait-or-gone.ts";
 
 /** What forwarding works with. One per thread. */
@@ -45,147 +35,92 @@ export interface ForwardParts {
   readonly responses: ResponseMemory;
 }
 
-/** What a request asks of each of its attempts; read before anything waits. */
-interface Asked {
-  readonly stream: boolean;
-  readonly choices: number;
-  readonly leavesTrace: boolean;
-  readonly promptTokens: number;
-}
-
-/** One request's attempts so far. */
-interface Course {
-  attempts: number;
-  /** Attempts that reached no engine. */
-  unreached: number;
-  freshTried: boolean;
-  /** State slots of engines that need not be asked again. */
-  readonly tried: number[];
-  /** The last whole answer that was kept back, and the gateway's headers on it. */
-  last: { readonly kept: KeptAnswer; readonly headers: readonly string[] } | null;
+/** Who chooses engines, and hears how requests end. */
+export interface ForwardOwner {
+  /** Writes its choice to `out`, which holds until the next await. */
+  choose(exchange: Exchange, tried: readonly number[]): RouteStatus;
+  onOver(exchange: Exchange, outcome: Outcome): void;
+  /** On an error that nobody foresaw. */
+  onError(exchange: Exchange, error: unknown): void;
 }
 
 /** Sends a request that was routed to its engine, and to others where that may help, until the client has an answer. */
-export class Forwarder {
+export class Forwarder implements CourseOwner {
   readonly #parts: ForwardParts;
   readonly #out: Uint32Array;
-  readonly #choose: (exchange: Exchange, tried: readonly number[]) => RouteStatus;
+  readonly #owner: ForwardOwner;
   /** Attempts made by this thread. */
   #count = 0;
 
-  /** @param choose writes its choice to `out`, which holds until the next await */
-  constructor(
-    parts: ForwardParts,
-    out: Uint32Array,
-    choose: (exchange: Exchange, tried: readonly number[]) => RouteStatus,
-  ) {
+  constructor(parts: ForwardParts, out: Uint32Array, owner: ForwardOwner) {
     this.#parts = parts;
     this.#out = out;
-    this.#choose = choose;
+    this.#owner = owner;
   }
 
-  /** Attempts, one after the other, until the client has an answer. `out` holds the first choice. */
-  async forward(exchange: Exchange): Promise<Outcome> {
-    const { request, routing } = exchange;
-    const asked = readAsked(this.#out, exchange);
-    const budget = new RequestBudget(this.#parts, exchange);
-    const course: Course = { attempts: 1, unreached: 0, freshTried: false, tried: [], last: null };
-    if (!this.#findRoom(exchange, course.tried)) return this.#shed(exchange);
+  /** Attempts, one after the other, until the client has an answer; then the owner is told. `out` holds the first choice. */
+  forward(exchange: Exchange): void {
+    const course = new Course(this.#parts, exchange, this.#out, this);
+    if (!this.#findRoom(exchange, course.tried)) {
+      this.#owner.onOver(exchange, this.#shed(exchange));
+      return;
+    }
     let choice = readChoice(this.#out);
     if (course.tried.length > 0) choice = { ...choice, reason: "bounded" };
-    let fresh = false;
-    budget.firstAttempt();
-    for (;;) {
-      // An attempt hears of the client's leaving only from here on.
-      if (request.socket.destroyed) return "cancelled";
-      const engine = this.#engineAt(routing, choice.slot);
-      if (course.attempts === 1 && !fresh && this.#isTooLate(exchange, engine)) {
-        this.#refuse(exchange, engine, choice, DEADLINE);
-        return "rejected";
-      }
-      const result = await this.#attempt(exchange, asked, course, budget, engine, choice, fresh);
-      if (result.kind === "over") {
-        budget.settle(false);
-        return result.report.outcome;
-      }
-      const next: Next = result.kind === "retry" ? result.next : { retry: false };
-      if (next.retry === "fresh") {
-        course.freshTried = true;
-        fresh = true;
-        continue;
-      }
-      if (result.kind === "retry" && result.kept !== null)
-        course.last = { kept: result.kept, headers: answerHeaders(exchange, engine.id, choice) };
-      course.tried.push(choice.slot);
-      const again = next.retry === "other" && (await this.#chooseAgain(exchange, course.tried, next.aloneMs));
-      budget.settle(again);
-      if (!again) return this.#giveUp(exchange, course, engine, choice, result);
-      // The only engine, asked again after a pause, is home to the router.
-      choice = { ...readChoice(this.#out), reason: "retry" };
-      course.attempts += 1;
-      if (next.retry === "other" && next.free) course.unreached += 1;
-      fresh = false;
+    course.budget.firstAttempt();
+    const engine = this.#engineAt(exchange.routing, choice.slot);
+    if (!exchange.request.socket.destroyed && this.#isTooLate(exchange, engine)) {
+      this.#refuse(exchange, engine, choice, DEADLINE);
+      this.#owner.onOver(exchange, "rejected");
+      return;
     }
+    this.#begin(course, engine, choice, false);
   }
 
-  async #attempt(
-    exchange: Exchange,
-    asked: Asked,
-    course: Course,
-    budget: RequestBudget,
-    engine: Engine,
-    choice: Choice,
-    fresh: boolean,
-  ): Promise<AttemptResult> {
-    const { settings, random, engines, clock, metrics, news, admission } = this.#parts;
-    const { request, response, routing, requestId, manner } = exchange;
-    const { attempts, unreached, freshTried } = course;
-    const attemptsMax = settings.retry.attempts;
-    const seen = { attempts, unreached, attemptsMax, freshTried, leavesTrace: asked.leavesTrace };
-    const number = this.#count++;
-    metrics.placed.inc(choice.reason);
-    routing.countStream(choice.requestClass, choice.slot, 1);
-    admission.countAttempt(choice.slot, 1);
-    news.attemptBegan(number, {
-      engine: engine.id,
-      requestClass: exchange.className ?? OTHER,
-      promptTokens: asked.stream ? asked.promptTokens : null,
-    });
-    try {
-      const running = attempt({
-        client: engine.client,
-        socket: request.socket,
-        response,
-        clock,
-        request: engineRequest(exchange, engine, fresh),
-        timers: this.#timersOf(exchange),
-        deadlineAtMs: exchange.deadlineAtMs,
-        stream: asked.stream,
-        choices: asked.choices,
-        servesModel: servesModel(exchange, engine),
-        answerHeaders: answerHeaders(exchange, engine.id, choice),
-        breakOff: (error: ApiError): string => streamError(manner.dialect, error, requestId),
-        decide: (end: AttemptEnd): Next => budget.allow(afterAttempt(end, seen, random())),
-        onCommit: () => {
-          exchange.body = EMPTY;
-          exchange.text = EMPTY;
-          exchange.share.release();
-        },
-        onFirstToken: (ttftMs) => news.firstToken(number, ttftMs),
-        onResponseId: (id) => this.#remember(exchange, engine, id),
-        onObserverFailure: () => metrics.observerFailures.inc(),
-      });
-      engines.began(engine.id, running);
-      const result = await running.result;
-      engines.ended(engine.id, running);
-      news.attemptEnded(number, engine.id, result.report);
-      exchange.attempts.push({ engine: engine.id, reason: choice.reason, ...result.report });
-      this.#observe(exchange, engine, result.report);
-      return result;
-    } finally {
-      routing.countStream(choice.requestClass, choice.slot, -1);
-      admission.countAttempt(choice.slot, -1);
+  #begin(course: Course, engine: Engine, choice: Choice, fresh: boolean): void {
+    // An attempt hears of the client's leaving only from here on.
+    if (course.socket.destroyed) this.#owner.onOver(course.exchange, "cancelled");
+    else course.begin(this.#count++, engine, choice, fresh);
+  }
+
+  onAttempt(course: Course, result: AttemptResult): void {
+    const { exchange, budget } = course;
+    this.#observe(exchange, course.engine, result.report);
+    if (result.kind === "over") {
+      budget.settle(false);
+      this.#owner.onOver(exchange, result.report.outcome);
+      return;
     }
+    this.#goOn(course, result).catch((error: unknown) => this.#owner.onError(exchange, error));
+  }
+
+  onError({ exchange }: Course, error: unknown): void {
+    this.#owner.onError(exchange, error);
+  }
+
+  /** Another attempt, or the end without one. */
+  async #goOn(course: Course, result: Exclude<AttemptResult, { kind: "over" }>): Promise<void> {
+    const { exchange, engine, choice, budget } = course;
+    const next: Next = result.kind === "retry" ? result.next : { retry: false };
+    if (next.retry === "fresh") {
+      course.freshTried = true;
+      this.#begin(course, engine, choice, true);
+      return;
+    }
+    if (result.kind === "retry" && result.kept !== null)
+      course.last = { kept: result.kept, headers: answerHeaders(exchange, engine.id, choice) };
+    course.tried.push(choice.slot);
+    const again = next.retry === "other" && (await this.#chooseAgain(exchange, course.tried, next.aloneMs));
+    budget.settle(again);
+    if (!again) {
+      this.#owner.onOver(exchange, this.#giveUp(exchange, course, engine, choice, result));
+      return;
+    }
+    course.attempts += 1;
+    if (next.retry === "other" && next.free) course.unreached += 1;
+    // The only engine, asked again after a pause, is home to the router.
+    const other = { ...readChoice(this.#out), reason: "retry" };
+    this.#begin(course, this.#engineAt(exchange.routing, other.slot), other, false);
   }
 
   /** No attempt follows and nothing went to the client: it gets the last answer as it was, or an error of the gateway's. */
@@ -207,13 +142,13 @@ export class Forwarder {
   async #chooseAgain(exchange: Exchange, tried: number[], aloneMs: number | null): Promise<boolean> {
     const { socket } = exchange.request;
     if (socket.destroyed) return false;
-    if (this.#choose(exchange, tried) === ROUTE_STATUS.ok)
+    if (this.#owner.choose(exchange, tried) === ROUTE_STATUS.ok)
       return this.#findRoom(exchange, tried) && this.#isWorthAsking(exchange);
     if (aloneMs === null) return false;
     await waitOrGone(socket, this.#parts.clock, aloneMs);
     if (socket.destroyed) return false;
     tried.length = 0;
-    if (this.#choose(exchange, tried) !== ROUTE_STATUS.ok) return false;
+    if (this.#owner.choose(exchange, tried) !== ROUTE_STATUS.ok) return false;
     return this.#findRoom(exchange, tried) && this.#isWorthAsking(exchange);
   }
 
@@ -224,7 +159,7 @@ export class Forwarder {
       const slot = this.#out[OUT.engine]!;
       if (!this.#parts.admission.isFull(routing, routing.engineAt(slot), slot)) return true;
       tried.push(slot);
-      if (tried.length >= TRIED_MAX || this.#choose(exchange, tried) !== ROUTE_STATUS.ok) return false;
+      if (tried.length >= TRIED_MAX || this.#owner.choose(exchange, tried) !== ROUTE_STATUS.ok) return false;
     }
   }
 
@@ -259,12 +194,6 @@ export class Forwarder {
     return engine;
   }
 
-  #timersOf({ className, routing }: Exchange): Fleet["gateway"]["timers"] {
-    const { timers } = this.#parts.settings;
-    const own = className === undefined ? null : (routing.snapshot.classes[className]?.firstTokenMs ?? null);
-    return own === null ? timers : { ...timers, firstTokenMs: own };
-  }
-
   #observe({ className, arrivedMs, decision }: Exchange, { id }: Engine, report: AttemptReport): void {
     const { metrics } = this.#parts;
     metrics.attempts.inc(id, report.outcome);
@@ -272,27 +201,4 @@ export class Forwarder {
     const firstContentMs = report.answer?.firstContentMs ?? null;
     decision.ttftMs = firstContentMs === null ? null : firstContentMs - arrivedMs;
   }
-
-  /** The request that goes on from this answer will be sent there. */
-  #remember({ head }: Exchange, { id }: Engine, responseId: string): void {
-    const { responses, clock } = this.#parts;
-    const bytes = Buffer.from(responseId);
-    responses.remember(
-      responseKey(bytes, 0, bytes.length, tenantHash(head.tenant)),
-      engineHash(id),
-      clock.nowMs() / 1000,
-    );
-  }
-}
-
-const EMPTY = Buffer.alloc(0);
-
-function readAsked(out: Uint32Array, { text }: Exchange): Asked {
-  return {
-    stream: out[OUT.stream] === 1,
-    choices: out[OUT.choices]!,
-    leavesTrace: out[OUT.store] === 1 || out[OUT.background] === 1,
-    // About four bytes a token, as the selector counts them.
-    promptTokens: text.length / 4,
-  };
 }

@@ -5,8 +5,19 @@ import { HEAD, type HeadFacts, NO_CLASS, OUT, OUT_WORDS, ROUTE_STATUS, type Rout
 import { accept } from "./accept.ts";
 import { resolveAlias } from "./alias.ts";
 import { type AnswerManner, type ApiError, writeError } from "./api-error.ts";
-import { askForBody, type BodyParts, readable, readBody, refuseEncoding, refuseLength } from "./body.ts";
-import { BodyMemory, type BodyShare, bodyMemoryBytes } from "./body-memory.ts";
+import {
+  askForBody,
+  type BodyParts,
+  type BodyRead,
+  checkText,
+  inflateBody,
+  isCompressed,
+  type Readable,
+  readBody,
+  refuseEncoding,
+  refuseLength,
+} from "./body.ts";
+import { BodyMemory, bodyMemoryBytes } from "./body-memory.ts";
 import type { ClientKeys } from "./client-keys.ts";
 import { corsHeaders, preflightAnswer } from "./cors.ts";
 import { readDeadline } from "./deadline.ts";
@@ -48,12 +59,7 @@ export function createRoute(parts: RouteParts): (request: IncomingMessage, respo
   const path = new RequestPath(parts);
   return (request, response) => {
     const requestId = requestIdOf(request.headers["x-request-id"] as string | undefined, parts.clock, parts.random);
-    path.serve(request, response, requestId).catch((error: unknown) => {
-      parts.onError(error, requestId);
-      parts.decisions.fail(requestId, INTERNAL.code);
-      if (response.headersSent) response.destroy();
-      else writeError(response, INTERNAL, { dialect: "openai", requestId });
-    });
+    path.serve(request, response, requestId);
   };
 }
 
@@ -64,6 +70,13 @@ const INTERNAL: ApiError = {
   close: true,
 };
 
+const EMPTY: Buffer = Buffer.alloc(0);
+const NONE: readonly never[] = [];
+
+/**
+ * Nothing of it is asynchronous but the waiting itself: for the body, for inflating one, in the queue, for the engine. Each
+ * wait goes on in one method, and `#end` or `#fail` comes last.
+ */
 class RequestPath {
   readonly #parts: RouteParts;
   // One request at a time is between filling and reading these: nothing awaits in between.
@@ -77,20 +90,27 @@ class RequestPath {
     this.#parts = parts;
     const limitBytes = (): number => bodyMemoryBytes(parts.settings.limits.bodyBytes);
     this.#bodies = { clock: parts.clock, turns: new LoopTurns(), memory: new BodyMemory(limitBytes) };
-    this.#forwarder = new Forwarder(parts, this.#out, (exchange, tried) => this.#choose(exchange, tried));
+    this.#forwarder = new Forwarder(parts, this.#out, {
+      choose: (exchange, tried) => this.#choose(exchange, tried),
+      onOver: (exchange, outcome) => this.#end(exchange, outcome),
+      onError: (exchange, error) => this.#fail(exchange, error),
+    });
   }
 
-  async serve(request: IncomingMessage, response: ServerResponse, requestId: string): Promise<void> {
-    const share = this.#bodies.memory.share();
+  serve(request: IncomingMessage, response: ServerResponse, requestId: string): void {
     try {
-      await this.#read(request, response, requestId, share);
-    } finally {
-      share.release();
+      const exchange = this.#readHead(request, response, requestId);
+      if (exchange === null) return;
+      readBody(request, this.#parts.settings.limits, this.#bodies, exchange.share, (read) =>
+        this.#try(exchange, () => this.#onBody(exchange, read)),
+      );
+    } catch (error) {
+      this.#tellFailure(response, requestId, error);
     }
   }
 
-  /** Reads the head and the body; what can't be served ends here, unseen by any engine. */
-  async #read(request: IncomingMessage, response: ServerResponse, requestId: string, share: BodyShare): Promise<void> {
+  /** Null where the head says enough for an answer: what can't be served ends here, unseen by any engine. */
+  #readHead(request: IncomingMessage, response: ServerResponse, requestId: string): Exchange | null {
     const { clock, settings } = this.#parts;
     const arrivedMs = clock.nowMs();
     response.on("error", ignoreLateError);
@@ -100,12 +120,16 @@ class RequestPath {
       requestId,
       headers: corsHeaders(request, settings.cors),
     };
-    if (accepted.kind === "preflight") return preflightAnswer(request, response, settings.cors, accepted.allow);
-    const decision = this.#parts.decisions.begin(requestId, (request.url ?? "").split("?", 1)[0]!);
-    const refuse = (error: ApiError): void => {
+    if (accepted.kind === "preflight") {
+      preflightAnswer(request, response, settings.cors, accepted.allow);
+      return null;
+    }
+    const decision = this.#parts.decisions.begin(requestId, pathOf(request.url ?? ""));
+    const refuse = (error: ApiError): null => {
       decision.error = error.code;
-      this.#count(decision, undefined, "rejected");
+      this.#count(decision, OTHER, "rejected");
       refuseUnread(request, response, error, manner, clock);
+      return null;
     };
 
     if (accepted.kind === "refused") return refuse(accepted.error);
@@ -114,9 +138,12 @@ class RequestPath {
     if (client !== null && "status" in client) return refuse(client);
     if (accepted.kind === "models") {
       const error = modelsAnswer(response, this.#parts.routing().snapshot, accepted, manner);
-      if (error === null) return this.#parts.decisions.forget(decision);
-      decision.error = error.code;
-      return this.#count(decision, undefined, "rejected");
+      if (error === null) this.#parts.decisions.forget(decision);
+      else {
+        decision.error = error.code;
+        this.#count(decision, OTHER, "rejected");
+      }
+      return null;
     }
     const encoding = request.headers["content-encoding"];
     const deadlineMs = readDeadline(request.headers);
@@ -124,47 +151,70 @@ class RequestPath {
     const unreadable = refuseEncoding(encoding) ?? refuseLength(request, settings.limits);
     if (unreadable !== null) return refuse(unreadable);
     askForBody(request, response);
+    return {
+      request,
+      response,
+      requestId,
+      arrivedMs,
+      accepted,
+      manner,
+      client,
+      head: readHead(request.rawHeaders, accepted.pathId, settings, client?.tenant),
+      encoding,
+      routing: this.#parts.routing(),
+      isRouted: false,
+      admittedAs: null,
+      share: this.#bodies.memory.share(),
+      withheld: client?.keyHeaders ?? NONE,
+      body: EMPTY,
+      text: EMPTY,
+      deadlineAtMs: deadlineMs === null ? null : arrivedMs + deadlineMs,
+      className: undefined,
+      attempts: [],
+      decision,
+    };
+  }
 
-    const body = await readBody(request, settings.limits, this.#bodies, share);
-    if (body.kind === "gone") return this.#count(decision, undefined, "cancelled");
-    if (body.kind === "refused") return refuse(body.error);
-    const text = await readable(body.bytes, encoding, settings.limits.bodyBytes, this.#bodies, share);
-    if (text.kind === "refused") return refuse(text.error);
-    if (request.socket.destroyed) return this.#count(decision, undefined, "cancelled");
-
-    const routing = this.#parts.routing();
-    routing.use();
-    try {
-      await this.#classify({
-        request,
-        response,
-        requestId,
-        arrivedMs,
-        accepted,
-        manner,
-        client,
-        head: readHead(request.rawHeaders, accepted.pathId, settings, client?.tenant),
-        routing,
-        body: body.bytes,
-        text: text.bytes,
-        share,
-        withheld: client?.keyHeaders ?? [],
-        deadlineAtMs: deadlineMs === null ? null : arrivedMs + deadlineMs,
-        className: undefined,
-        attempts: [],
-        decision,
-      });
-    } finally {
-      routing.done();
+  #onBody(exchange: Exchange, read: BodyRead): void {
+    if (read.kind === "gone") {
+      this.#end(exchange, "cancelled");
+      return;
     }
+    if (read.kind === "refused") {
+      this.#refuseUnread(exchange, read.error);
+      return;
+    }
+    exchange.body = read.bytes;
+    const { encoding, share } = exchange;
+    if (!isCompressed(encoding)) {
+      this.#onText(exchange, checkText(read.bytes));
+      return;
+    }
+    inflateBody(read.bytes, encoding, this.#parts.settings.limits.bodyBytes, this.#bodies, share).then(
+      (text) => this.#try(exchange, () => this.#onText(exchange, text)),
+      (error: unknown) => this.#fail(exchange, error),
+    );
   }
 
   /** Counts the arrival, whatever becomes of it; refuses what no engine can serve and what the plan sheds. */
-  async #classify(exchange: Exchange): Promise<void> {
+  #onText(exchange: Exchange, text: Readable): void {
+    if (text.kind === "refused") {
+      this.#refuseUnread(exchange, text.error);
+      return;
+    }
+    const { request } = exchange;
+    if (request.socket.destroyed) {
+      this.#end(exchange, "cancelled");
+      return;
+    }
+    exchange.text = text.bytes;
     const { demand, random } = this.#parts;
-    const { request, routing } = exchange;
+    const routing = this.#parts.routing();
+    routing.use();
+    exchange.routing = routing;
+    exchange.isRouted = true;
     const out = this.#out;
-    const status = this.#choose(exchange, []);
+    const status = this.#choose(exchange, NONE);
     const className = out[OUT.requestClass] === NO_CLASS ? undefined : routing.classAt(out[OUT.requestClass]!);
     const requestClass = className === undefined ? undefined : routing.snapshot.classes[className];
     exchange.className = className;
@@ -174,13 +224,16 @@ class RequestPath {
     const error =
       status === ROUTE_STATUS.ok ? resolveAlias(exchange, out) : unroutable(exchange, status, out, random());
     noteRouting(exchange, out, this.#ruledOut);
-    if (error !== null) return this.#refuse(exchange, error, "rejected");
-    return this.#enter(exchange, className ?? OTHER);
+    if (error !== null) {
+      this.#refuse(exchange, error, "rejected");
+      return;
+    }
+    this.#enter(exchange, className ?? OTHER);
   }
 
-  /** Through the door to the engines, at once or after a wait, and on; or away. `out` holds the choice. */
-  async #enter(exchange: Exchange, requestClass: string): Promise<void> {
-    const { admission, demand, random, metrics, sinceControlMs } = this.#parts;
+  /** Through the door to the engines, at once or after a wait; or away. `out` holds the choice. */
+  #enter(exchange: Exchange, requestClass: string): void {
+    const { admission, sinceControlMs } = this.#parts;
     const out = this.#out;
     const facts = {
       cell: out[OUT.cell]!,
@@ -189,23 +242,48 @@ class RequestPath {
       sinceControlMs: sinceControlMs(),
     };
     const asked = admission.ask(requestClass, facts, exchange.deadlineAtMs);
-    const answer = asked.kind === "waiting" ? await this.#turnOf(exchange, asked, requestClass) : asked;
-    if (answer === null) return this.#end(exchange, "cancelled");
+    if (asked.kind !== "waiting") {
+      this.#onAdmission(exchange, asked, requestClass);
+      return;
+    }
+    this.#turnOf(exchange, asked, requestClass).then(
+      (answer) => this.#try(exchange, () => this.#onTurn(exchange, answer, requestClass)),
+      (error: unknown) => this.#fail(exchange, error),
+    );
+  }
+
+  /** @param answer null = its client left while it waited */
+  #onTurn(exchange: Exchange, answer: Admitted | null, requestClass: string): void {
+    if (answer === null) {
+      this.#end(exchange, "cancelled");
+      return;
+    }
+    if (answer.kind === "shed") {
+      this.#onAdmission(exchange, answer, requestClass);
+      return;
+    }
+    exchange.admittedAs = requestClass;
+    const out = this.#out;
+    // While it waited other requests were routed, and engines changed.
+    const status = this.#choose(exchange, NONE);
+    noteRouting(exchange, out, this.#ruledOut);
+    if (status !== ROUTE_STATUS.ok) {
+      this.#refuse(exchange, unroutable(exchange, status, out, this.#parts.random()), "rejected");
+      return;
+    }
+    this.#onAdmission(exchange, answer, requestClass);
+  }
+
+  #onAdmission(exchange: Exchange, answer: Admitted, requestClass: string): void {
+    const { demand, metrics, random } = this.#parts;
     if (answer.kind === "shed") {
       demand.shed(requestClass);
       metrics.shed.inc(requestClass, answer.reason);
-      return this.#refuse(exchange, shedError(answer.reason, random()), "shed");
+      this.#refuse(exchange, shedError(answer.reason, random()), "shed");
+      return;
     }
-    try {
-      // While it waited other requests were routed, and engines changed.
-      const status = asked.kind === "waiting" ? this.#choose(exchange, []) : ROUTE_STATUS.ok;
-      if (asked.kind === "waiting") noteRouting(exchange, out, this.#ruledOut);
-      if (status !== ROUTE_STATUS.ok)
-        return this.#refuse(exchange, unroutable(exchange, status, out, random()), "rejected");
-      return this.#end(exchange, await this.#forwarder.forward(exchange));
-    } finally {
-      admission.leave(requestClass);
-    }
+    exchange.admittedAs = requestClass;
+    this.#forwarder.forward(exchange);
   }
 
   /** What becomes of a request that waits; null when its client leaves first. */
@@ -267,18 +345,66 @@ class RequestPath {
     this.#end(exchange, outcome);
   }
 
-  #end(exchange: Exchange, outcome: Outcome): void {
-    this.#count(exchange.decision, exchange, outcome);
+  /** A body that can't be served; the rest of it may still be coming. */
+  #refuseUnread(exchange: Exchange, error: ApiError): void {
+    const { request, response, manner } = exchange;
+    exchange.decision.error = error.code;
+    this.#end(exchange, "rejected");
+    refuseUnread(request, response, error, manner, this.#parts.clock);
   }
 
-  /** The request is over. Without an exchange it ended before it was routed. */
-  #count(decision: DecisionDraft, exchange: Exchange | undefined, outcome: Outcome): void {
-    const { metrics, clock, decisions } = this.#parts;
-    decision.outcome = outcome;
-    decisions.end(decision);
-    const requestClass = exchange?.className ?? OTHER;
-    metrics.requests.inc(requestClass, outcome);
-    if (exchange === undefined) return;
-    metrics.requestSeconds.add(requestClass, (clock.nowMs() - exchange.arrivedMs) / 1000);
+  /** The request is over. */
+  #end(exchange: Exchange, outcome: Outcome): void {
+    const { metrics, clock } = this.#parts;
+    const requestClass = exchange.className ?? OTHER;
+    const wasRouted = exchange.isRouted;
+    this.#letGo(exchange);
+    this.#count(exchange.decision, requestClass, outcome);
+    if (wasRouted) metrics.requestSeconds.add(requestClass, (clock.nowMs() - exchange.arrivedMs) / 1000);
   }
+
+  #count(decision: DecisionDraft, requestClass: string, outcome: Outcome): void {
+    decision.outcome = outcome;
+    this.#parts.decisions.end(decision);
+    this.#parts.metrics.requests.inc(requestClass, outcome);
+  }
+
+  /** Gives back what the request holds; once more does nothing. */
+  #letGo(exchange: Exchange): void {
+    const { admittedAs } = exchange;
+    exchange.admittedAs = null;
+    if (admittedAs !== null) this.#parts.admission.leave(admittedAs);
+    if (exchange.isRouted) {
+      exchange.isRouted = false;
+      exchange.routing.done();
+    }
+    exchange.share.release();
+  }
+
+  #try(exchange: Exchange, task: () => void): void {
+    try {
+      task();
+    } catch (error) {
+      this.#fail(exchange, error);
+    }
+  }
+
+  #fail(exchange: Exchange, error: unknown): void {
+    this.#letGo(exchange);
+    this.#tellFailure(exchange.response, exchange.requestId, error);
+  }
+
+  /** An error that nobody foresaw. */
+  #tellFailure(response: ServerResponse, requestId: string, error: unknown): void {
+    const { onError, decisions } = this.#parts;
+    onError(error, requestId);
+    decisions.fail(requestId, INTERNAL.code);
+    if (response.headersSent) response.destroy();
+    else writeError(response, INTERNAL, { dialect: "openai", requestId });
+  }
+}
+
+function pathOf(target: string): string {
+  const mark = target.indexOf("?");
+  return mark < 0 ? target : target.slice(0, mark);
 }
