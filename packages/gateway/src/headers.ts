@@ -50,13 +50,12 @@ export interface ToEngine {
 export function headersToEngine(raw: readonly string[], { passthrough, withheld, added }: ToEngine): string[] {
   const connection = connectionNames(raw);
   const out: string[] = [];
+  const stays = passthrough ? KIND.engineNever : KIND.engineNever | KIND.credential;
   for (let i = 0; i + 1 < raw.length; i += 2) {
-    const name = raw[i]!.toLowerCase();
-    if (HOP_BY_HOP.has(name) || NOT_TO_ENGINE.has(name) || connection?.has(name)) continue;
-    if (name.startsWith("proxy-") || name.startsWith("x-forwarded-") || name.startsWith("x-guidevane-")) continue;
-    if (!passthrough && CREDENTIAL_HEADERS.has(name)) continue;
-    if (withheld.includes(name)) continue;
-    out.push(raw[i]!, raw[i + 1]!);
+    const name = raw[i]!;
+    if ((kindOf(name) & stays) !== 0) continue;
+    if ((connection !== null || withheld.length > 0) && isOneOf(name, connection, withheld)) continue;
+    out.push(name, raw[i + 1]!);
   }
   for (const each of added) out.push(each);
   return out;
@@ -72,17 +71,54 @@ export function headersToClient(raw: readonly string[], added: readonly string[]
   const ownCors = added.includes("access-control-allow-origin") || added.includes("vary");
   const connection = connectionNames(raw);
   const out: string[] = [];
+  const stays = KIND.clientNever | (ownCors ? KIND.cors : 0) | (status === 204 ? KIND.length : 0);
   for (let i = 0; i + 1 < raw.length; i += 2) {
-    const name = raw[i]!.toLowerCase();
-    if (HOP_BY_HOP.has(name) || NOT_TO_CLIENT.has(name) || connection?.has(name)) continue;
-    if (name === "location" && !OWN_PLACE.test(raw[i + 1]!)) continue;
-    if (name.startsWith("proxy-") || name.startsWith("x-guidevane-")) continue;
-    if (ownCors && name.startsWith("access-control-")) continue;
-    if (status === 204 && name === "content-length") continue;
-    out.push(raw[i]!, raw[i + 1]!);
+    const name = raw[i]!;
+    const kind = kindOf(name);
+    if ((kind & stays) !== 0 || (connection !== null && isOneOf(name, connection, NONE))) continue;
+    if ((kind & KIND.place) !== 0 && !OWN_PLACE.test(raw[i + 1]!)) continue;
+    out.push(name, raw[i + 1]!);
   }
   for (const each of added) out.push(each);
   return out;
+}
+
+const NONE: readonly string[] = [];
+
+function isOneOf(name: string, connection: ReadonlySet<string> | null, withheld: readonly string[]): boolean {
+  const lower = name.toLowerCase();
+  return connection?.has(lower) === true || withheld.includes(lower);
+}
+
+/** What a header is, by its name: bits. */
+const KIND = { engineNever: 1, clientNever: 2, credential: 4, cors: 8, length: 16, place: 32 } as const;
+
+/** Of names as they are written. Bounded, for a client may send any. */
+const kinds = new Map<string, number>();
+const KINDS_MAX = 4096;
+const KINDS_NAME_MAX = 64;
+
+function kindOf(name: string): number {
+  const known = kinds.get(name);
+  if (known !== undefined) return known;
+  const kind = kindOfLower(name.toLowerCase());
+  if (kinds.size >= KINDS_MAX) kinds.clear();
+  // A piece of a head as a key would keep the whole of it.
+  if (name.length <= KINDS_NAME_MAX) kinds.set(Buffer.from(name, "latin1").toString("latin1"), kind);
+  return kind;
+}
+
+function kindOfLower(name: string): number {
+  const own = name.startsWith("proxy-") || name.startsWith("x-guidevane-") || HOP_BY_HOP.has(name);
+  const notToEngine = own || NOT_TO_ENGINE.has(name) || name.startsWith("x-forwarded-");
+  return (
+    (notToEngine ? KIND.engineNever : 0) |
+    (own || NOT_TO_CLIENT.has(name) ? KIND.clientNever : 0) |
+    (CREDENTIAL_HEADERS.has(name) ? KIND.credential : 0) |
+    (name.startsWith("access-control-") ? KIND.cors : 0) |
+    (name === "content-length" ? KIND.length : 0) |
+    (name === "location" ? KIND.place : 0)
+  );
 }
 
 /**

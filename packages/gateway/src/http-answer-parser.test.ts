@@ -3,6 +3,7 @@ import { request } from "node:http";
 import { type AddressInfo, createServer } from "node:net";
 import { seededRandom } from "@guidevane/core";
 import { afterAll, beforeAll, describe, expect, it } from "vitest";
+import { HEADER } from "./http-answer-grammar.ts";
 import { HttpAnswerParser } from "./http-answer-parser.ts";
 
 interface Parsed {
@@ -36,6 +37,21 @@ function parse(pieces: readonly (string | Buffer)[], closes = false): Parsed {
 }
 
 const OK = "HTTP/1.1 200 OK\r\n";
+
+describe("a header's line", () => {
+  it("is read as the grammar has it", () => {
+    const random = seededRandom(7);
+    const letters = ["a", "-", ":", ":", " ", "\t", "\r", "\n", "\0", "\x7f", "\x80", "ÿ", "é", '"', "(", "~", "0"];
+    for (let i = 0; i < 20_000; i++) {
+      const line = Array.from({ length: random() * 8 }, () => letters[Math.floor(random() * letters.length)]).join("");
+      if (line === "" || line.includes("\r\n") || line.endsWith("\r")) continue;
+      const want = HEADER.exec(line);
+      const got = parse([`${OK}${line}\r\ncontent-length: 0\r\n\r\n`]);
+      expect(got.headers.slice(0, -2), JSON.stringify(line)).toEqual(want === null ? [] : want.slice(1));
+      if (want === null) expect(got.end, JSON.stringify(line)).toBe("malformed");
+    }
+  });
+});
 
 describe("the parser of answers", () => {
   it.each([

@@ -1,8 +1,13 @@
 import {
   BARE_LINE_END,
+  beforeBlanks,
+  endOfLine,
+  endOfName,
   HEADER,
   HEX,
+  isValue,
   LENGTH,
+  pastBlanks,
   SIZE_LINE,
   STATUS_LINE,
   shown,
@@ -207,10 +212,10 @@ export class HttpAnswerParser {
 
   /** @param last no byte of this connection is in hand after the head */
   #readHead(text: string, last: boolean): void {
-    const lines = text.split("\r\n");
-    const start = STATUS_LINE.exec(lines[0]!);
+    const lineEnd = endOfLine(text, 0);
+    const start = STATUS_LINE.exec(text.slice(0, lineEnd));
     if (start === null) {
-      this.#malformed(`status line ${shown(lines[0]!)}`);
+      this.#malformed(`status line ${shown(text.slice(0, lineEnd))}`);
       return;
     }
     const status = Number(start[2]);
@@ -218,13 +223,18 @@ export class HttpAnswerParser {
     let length: string | null = null;
     let chunked = false;
     this.#reusable = start[1] === "1";
-    for (let i = 1; i < lines.length; i++) {
-      const parts = HEADER.exec(lines[i]!);
-      if (parts === null) {
-        this.#malformed(`header ${shown(lines[i]!)}`);
+    for (let at = lineEnd + 2; at < text.length + 2; ) {
+      const end = endOfLine(text, at);
+      const colon = endOfName(text, at, end);
+      const from = pastBlanks(text, colon + 1, end);
+      const to = beforeBlanks(text, from, end);
+      if (colon < 0 || !isValue(text, from, to)) {
+        this.#malformed(`header ${shown(text.slice(at, end))}`);
         return;
       }
-      const [, name, value] = parts as unknown as [string, string, string];
+      const name = text.slice(at, colon);
+      const value = text.slice(from, to);
+      at = end + 2;
       headers.push(name, value);
       switch (name.length === 10 || name.length === 14 || name.length === 17 ? name.toLowerCase() : "") {
         case "content-length":

@@ -9,13 +9,29 @@ export function requestIdOf(sent: string | undefined, clock: Clock, random: Rand
 
 /** RFC 9562 §5.7: 48 bits of Unix milliseconds, then chance. */
 function uuidv7(wallMs: number, random: Random): string {
-  const time = Math.floor(wallMs).toString(16).padStart(12, "0");
-  const a = bits(random, 12).toString(16).padStart(3, "0");
-  const b = (0x8000 | bits(random, 14)).toString(16);
-  const c = bits(random, 24).toString(16).padStart(6, "0") + bits(random, 24).toString(16).padStart(6, "0");
-  return `${time.slice(0, 8)}-${time.slice(8)}-7${a}-${b}-${c}`;
+  const high = Math.floor(wallMs / 2 ** 24);
+  const low = Math.floor(wallMs) % 2 ** 24;
+  const a = bits26(random);
+  const b = bits24(random);
+  const c = bits24(random);
+  return (
+    `${hex24(high)}${HEX[low >>> 16]}-${HEX[(low >>> 8) & 0xff]}${HEX[low & 0xff]}` +
+    `-${HEX[0x70 | ((a >>> 22) & 0xf)]}${HEX[(a >>> 14) & 0xff]}` +
+    `-${HEX[0x80 | ((a >>> 8) & 0x3f)]}${HEX[a & 0xff]}-${hex24(b)}${hex24(c)}`
+  );
 }
 
-function bits(random: Random, count: number): number {
-  return Math.floor(random() * 2 ** count);
+/** Two digits of each byte. */
+const HEX: readonly string[] = Array.from({ length: 256 }, (_, byte) => byte.toString(16).padStart(2, "0"));
+
+function hex24(value: number): string {
+  return `${HEX[(value >>> 16) & 0xff]}${HEX[(value >>> 8) & 0xff]}${HEX[value & 0xff]}`;
+}
+
+function bits24(random: Random): number {
+  return Math.floor(random() * 2 ** 24);
+}
+
+function bits26(random: Random): number {
+  return Math.floor(random() * 2 ** 26);
 }
