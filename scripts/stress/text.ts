@@ -48,6 +48,10 @@ export function showSoak(seen: Soak, rateRps: number, minutes: number): Report {
     ["answered whole", String(seen.whole)],
     ["clients that left", String(seen.left)],
     [`cut by the death of their engine, in ${seen.engineDeaths} deaths`, String(seen.cut)],
+    [
+      "lost with their engine before an answer; retries that the budget refused",
+      `${seen.lost}; ${seen.retriesRefused}`,
+    ],
     ["refused as too much", counts(seen.refused)],
     ["errors that nothing of this explains", String(seen.unexplained.length)],
     ["versions published, seen each second", String(seen.versions)],

@@ -22,6 +22,9 @@ export interface Soak {
   readonly left: number;
   /** Streams cut in the middle by the death of their engine. */
   readonly cut: number;
+  /** Requests that ran at an engine as it died and got no answer; and retries that budgets refused, which is why. */
+  readonly lost: number;
+  readonly retriesRefused: number;
   /** Refused by the gateway as too much, by what it said and whether an engine was away then or had been just before. */
   readonly refused: Readonly<Record<string, number>>;
   readonly unexplained: readonly string[];
@@ -114,7 +117,7 @@ export async function soak(options: SoakOptions): Promise<Soak> {
     const note = async (): Promise<void> => {
       const minute = Math.round((performance.now() - startMs) / 60_000);
       options.onNote(
-        `minute ${minute}: ${tally.sent} sent, ${tally.unexplained.length} unexplained, ${versions.size} versions`,
+        `minute ${minute}: ${tally.sent} sent, ${versions.size} versions, ${tally.unexplained.length} unexplained ${tally.unexplained.at(-1) ?? ""}`,
       );
     };
     await Promise.all([
@@ -126,11 +129,12 @@ export async function soak(options: SoakOptions): Promise<Soak> {
     ]);
     await Promise.all(loads.map((load) => load.stop()));
     return {
-      ...{ sent: tally.sent, whole: tally.whole, left: tally.left, cut: tally.cut },
+      ...{ sent: tally.sent, whole: tally.whole, left: tally.left, cut: tally.cut, lost: tally.lost },
       ...{ refused: tally.refused, unexplained: tally.unexplained, engineDeaths, controlDeaths },
       ...{ versions: versions.size, sheddingPlans: [...versions.values()].filter(({ sheds }) => sheds).length },
       plannedLoad: Math.max(...[...versions.values()].map(({ load }) => load)),
       memory: memory.lines(),
+      retriesRefused: await sumOf(fleet, "guidevane_retries_total", 'result="refused"'),
       slotsLeft: await slotsLeft(fleet),
       lateMs: Math.max(...loads.map((load) => load.lateMs)),
     };
@@ -163,6 +167,7 @@ class SoakTally {
   whole = 0;
   left = 0;
   cut = 0;
+  lost = 0;
   readonly refused: Record<string, number> = {};
   readonly unexplained: string[] = [];
   readonly #diedMs = new Map<string, number>();
@@ -183,8 +188,10 @@ class SoakTally {
     if (left) this.left += 1;
     else if (failure === null) this.whole += 1;
     else if (/^http (429|503) (shed|busy)/.test(failure)) this.#refuse(failure, sentMs);
-    else if (firstByteMs !== null && engine !== null && sentMs <= (this.#diedMs.get(engine) ?? 0)) this.cut += 1;
-    else this.unexplained.push(`${failure} from ${engine} after ${(endMs - sentMs).toFixed(0)} ms`);
+    else if (engine !== null && sentMs <= (this.#diedMs.get(engine) ?? 0)) {
+      if (firstByteMs !== null) this.cut += 1;
+      else this.lost += 1;
+    } else this.unexplained.push(`${failure} from ${engine} after ${(endMs - sentMs).toFixed(0)} ms`);
   }
 
   #refuse(failure: string, sentMs: number): void {
@@ -196,11 +203,14 @@ class SoakTally {
 }
 
 async function slotsLeft(fleet: StressFleet): Promise<number> {
-  const count = async (): Promise<number> => {
-    const counts = await Promise.all(fleet.clusters.map((cluster) => fleet.metric(cluster, "guidevane_in_flight")));
-    return counts.reduce((sum, each) => sum + each, 0);
-  };
+  const count = (): Promise<number> => sumOf(fleet, "guidevane_in_flight");
   // An attempt whose client left ends a moment later.
   await eventually(async () => (await count()) === 0, 5000).catch(() => undefined);
   return count();
+}
+
+/** Of all gateways. */
+async function sumOf(fleet: StressFleet, metric: string, labels = ""): Promise<number> {
+  const counts = await Promise.all(fleet.clusters.map((cluster) => fleet.metric(cluster, metric, labels)));
+  return counts.reduce((sum, each) => sum + each, 0);
 }
