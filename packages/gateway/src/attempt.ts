@@ -142,7 +142,7 @@ export class Attempt implements EngineEvents, RunningAttempt, ClientPace {
       this.#watchTerminator();
       return;
     }
-    this.#kept.push(chunk);
+    this.#kept.push(Buffer.from(chunk));
     if (this.#phase === "held") this.#judgeFirstEvent();
     else if (this.#figures.bytes > KEPT_MAX_BYTES) this.#commit();
   }

@@ -9,6 +9,9 @@ import { headerOf, headersToClient } from "./headers.ts";
  */
 const CLIENT_STALL_MS = 60_000;
 
+/** Up to this much is written as text: node writes that from the stack. */
+const ONE_WRITE_MAX_BYTES = 8192;
+
 /** The head of an answer as an engine sent it. */
 export interface EngineHead {
   readonly status: number;
@@ -73,6 +76,7 @@ export class ClientAnswer {
     this.#schedule();
   }
 
+  /** @param chunk need not outlast this turn and its ticks */
   write(chunk: Buffer): void {
     this.#pending.push(chunk);
     if (this.#missing !== null) this.#missing -= chunk.length;
@@ -85,9 +89,14 @@ export class ClientAnswer {
       this.cut();
       return;
     }
-    this.#flush();
+    const { response } = this.#options;
+    if (response.chunkedEncoding) {
+      // The last pieces and the end go out together; ending uncorks.
+      response.socket?.cork();
+      this.#flush();
+    } else this.#flushWhole();
     this.#over = true;
-    this.#options.response.end(last);
+    response.end(last);
     this.#leave();
   }
 
@@ -132,13 +141,37 @@ export class ClientAnswer {
     }
     this.#pending = [];
     const { socket } = response;
+    const isFirst = !this.#headFlushed;
+    this.#headFlushed = true;
     // Node writes a chunk in three pieces. With nothing before it in the answer it goes to the connection in one.
-    if (this.#headFlushed && response.chunkedEncoding && socket !== null && response.writableLength === 0) {
+    if (response.chunkedEncoding && socket !== null && response.writableLength === 0) {
+      if (isFirst) {
+        socket.cork();
+        response.flushHeaders();
+      }
       if (!socket.write(framed(pending))) this.#fill(socket);
+      if (isFirst) socket.uncork();
       return;
     }
+    if (!response.write(Buffer.concat(pending))) this.#fill(response);
+  }
+
+  /** What is left of an answer without chunks. A short one that is here as a whole goes out in one piece with its head. */
+  #flushWhole(): void {
+    const { response } = this.#options;
+    const { socket } = response;
+    const [body] = this.#pending;
+    const isShort = this.#pending.length === 1 && body!.length <= ONE_WRITE_MAX_BYTES;
+    if (!isShort || this.#headFlushed || socket === null || socket.writableLength > 0) {
+      this.#flush();
+      return;
+    }
+    this.#pending = [];
     this.#headFlushed = true;
-    if (!response.write(pending.length === 1 ? pending[0]! : Buffer.concat(pending))) this.#fill(response);
+    socket.cork();
+    // Node joins a text to its head, but never bytes.
+    if (!response.write(body!.toString("latin1"), "latin1")) this.#fill(response);
+    socket.uncork();
   }
 
   /** The client does not keep up. */

@@ -32,6 +32,7 @@ export interface EngineEvents {
   onSent(connectMs: number | null): void;
   /** The final head; 1xx answers are dropped. `headers`: names and values in turn, as sent. */
   onHead(status: number, statusText: string, headers: readonly string[]): void;
+  /** @param chunk is read into again once this turn and its ticks are over: who keeps it longer copies it */
   onData(chunk: Buffer): void;
   onEnd(): void;
   onFail(failure: EngineFailure): void;

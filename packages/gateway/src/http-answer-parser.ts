@@ -22,7 +22,7 @@ import {
 export interface AnswerEvents {
   /** Of the final head; informational ones are dropped. `headers`: names and values in turn, as sent. */
   onHead(status: number, statusText: string, headers: readonly string[]): void;
-  /** A piece of the body, without framing. */
+  /** A piece of the body, without framing: a view of what was pushed. */
   onData(chunk: Buffer): void;
   /** @param reusable the connection may carry another request */
   onEnd(reusable: boolean): void;
@@ -78,7 +78,7 @@ export class HttpAnswerParser {
     return this.#state === STATE.over;
   }
 
-  /** What came; the parser and its events keep it, so it is never written over. What follows the answer's end is not read. */
+  /** What came; nothing keeps it once this returns. What follows the answer's end is not read. */
   push(bytes: Buffer): void {
     this.#began = true;
     let at = 0;
@@ -144,11 +144,11 @@ export class HttpAnswerParser {
     const end = feed === -1 ? bytes.length : feed + 1;
     if (this.#rest.length + end - from > maxBytes) return this.#malformed(`a line of more than ${maxBytes} bytes`);
     const part = bytes.subarray(from, end);
-    const line = this.#rest.length === 0 ? part : Buffer.concat([this.#rest, part]);
     if (feed === -1) {
-      this.#rest = line;
+      this.#rest = Buffer.concat([this.#rest, part]);
       return end;
     }
+    const line = this.#rest.length === 0 ? part : Buffer.concat([this.#rest, part]);
     this.#rest = EMPTY;
     if (line[line.length - 2] !== CR) return this.#malformed("a line that does not end in CR LF");
     this.#trailing = bytes.length - end;
@@ -201,7 +201,7 @@ export class HttpAnswerParser {
       if (!startsLikeHttp(all, start)) return this.#malformed("the answer does not begin with HTTP/1.");
       if (BARE_LINE_END.test(all.toString("latin1", start)))
         return this.#malformed("a line that does not end in CR LF");
-      this.#rest = start === 0 ? all : all.subarray(start);
+      this.#rest = Buffer.from(all.subarray(start));
       return bytes.length;
     }
     this.#rest = EMPTY;

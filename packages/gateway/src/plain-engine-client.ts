@@ -23,7 +23,7 @@ export interface PlainClientOptions {
 
 /** Idle connections are closed before most servers close theirs: vLLM's after 5 s. */
 const IDLE_MS = 4000;
-/** One read of a socket at most. One buffer serves all connections of a thread: what came is copied out of it at once. */
+/** One read of a socket at most. One buffer serves all connections of a thread. */
 const READ_BYTES = 65_536;
 
 /**
@@ -125,7 +125,7 @@ class Connection {
       ...at,
       noDelay: true,
       keepAlive: true,
-      onread: { buffer: readBuffer, callback: (count, buffer) => this.#read(buffer, count) },
+      onread: { buffer: readBuffer, callback: (count) => this.#read(readBuffer, count) },
     });
     this.#stopConnectTimer = clock.after(connectMs, () => {
       this.#connectError = new Error(`no connection after ${connectMs} ms`);
@@ -182,16 +182,14 @@ class Connection {
   }
 
   /** Gives false where nothing more should be read. */
-  #read(buffer: Uint8Array, count: number): boolean {
+  #read(buffer: Buffer, count: number): boolean {
     const call = this.#call;
     if (call === null) {
       // Bytes that nobody asked for would be taken for the next answer.
       this.#socket.destroy();
       return false;
     }
-    const bytes = Buffer.allocUnsafe(count);
-    bytes.set(buffer.subarray(0, count));
-    call.read(bytes);
+    call.read(buffer.subarray(0, count));
     return true;
   }
 

@@ -1,4 +1,5 @@
 import { createServer, type IncomingMessage, type Server, type ServerResponse } from "node:http";
+import type { Socket } from "node:net";
 import type { Duplex } from "node:stream";
 import type { Fleet } from "@guidevane/core";
 import { type ApiError, rawError } from "./api-error.ts";
@@ -11,6 +12,17 @@ const FLUSH_MS = 500;
 
 /** How often node looks for connections whose head is too slow. */
 const SLOW_HEAD_CHECK_MS = 1000;
+
+const UNFINISHED: unique symbol = Symbol("unfinished");
+const CLOSING: unique symbol = Symbol("closing");
+
+/** A client's connection, with what is known of it. */
+interface FrontSocket extends Socket {
+  /** Answers that have not gone out, in order. */
+  [UNFINISHED]?: ServerResponse[];
+  /** An answer that began says that it closes the connection. */
+  [CLOSING]?: boolean;
+}
 
 /**
  * The HTTP server in front: node's parser with its limits set, and an answer in the API's shape for what the parser
@@ -35,28 +47,26 @@ export function createFront(
   });
   // Each request in a pipeline listens for its client's leaving.
   server.on("connection", (socket) => socket.setMaxListeners(0));
-  const unfinished = new WeakMap<Duplex, ServerResponse[]>();
-  const closing = new WeakSet<Duplex>();
   const onFinish = function (this: ServerResponse): void {
-    const { socket } = this.req;
-    const answers = unfinished.get(socket)!;
-    answers.splice(answers.indexOf(this), 1);
-    if (!this.shouldKeepAlive) closing.add(socket);
+    const socket = this.req.socket as FrontSocket;
+    const answers = socket[UNFINISHED]!;
+    if (answers.length === 1) answers.pop();
+    else answers.splice(answers.indexOf(this), 1);
+    if (!this.shouldKeepAlive) socket[CLOSING] = true;
     onFinished();
   };
   const serve = (request: IncomingMessage, response: ServerResponse): void => {
-    const { socket } = request;
+    const socket = request.socket as FrontSocket;
     // An answer before it in the pipeline closes the connection, so nobody would hear of this one.
-    if (closing.has(socket)) {
+    if (socket[CLOSING] === true) {
       request.resume();
       return;
     }
-    const answers = unfinished.get(socket);
-    if (answers === undefined) unfinished.set(socket, [response]);
-    else answers.push(response);
+    socket[UNFINISHED] ??= [];
+    socket[UNFINISHED].push(response);
     response.on("finish", onFinish);
     onRequest(request, response);
-    if (response.headersSent && !response.shouldKeepAlive) closing.add(socket);
+    if (response.headersSent && !response.shouldKeepAlive) socket[CLOSING] = true;
   };
   // The bytes are limited; node would drop headers beyond a count without a word.
   server.maxHeadersCount = 0;
@@ -68,7 +78,7 @@ export function createFront(
   const refuseRaw = (socket: Duplex, error: ApiError): void => {
     // Into an answer that has begun nothing else can be written, nor in the place of one that is still to come: who waits
     // for that one would take this refusal for it.
-    const waiting = unfinished.get(socket) ?? [];
+    const waiting = (socket as Partial<FrontSocket>)[UNFINISHED] ?? [];
     if (waiting.some(({ headersSent, req }) => headersSent || req.complete)) {
       // What was written goes out: it may be the refusal of the very request that the parser stumbled over.
       socket.end(() => socket.destroy());
