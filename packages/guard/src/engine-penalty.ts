@@ -48,7 +48,8 @@ export class EnginePenalty {
   }
 
   began(nowMs: number): void {
-    for (const ramp of Object.values(this.#ramps)) ramp.began(nowMs);
+    this.#ramps.failing.began(nowMs);
+    this.#ramps.slow.began(nowMs);
   }
 
   /** An attempt that was answered, well or not. @param beganMs when it was sent */

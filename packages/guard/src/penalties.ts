@@ -9,6 +9,7 @@ import {
   type PenaltyKind,
   type PenaltyWish,
 } from "./penalty-limits.ts";
+import { type RunningAttempt, RunningAttempts } from "./running-attempts.ts";
 import { SLOW_LOG_RATIO } from "./slow-test.ts";
 
 /** How often the tests are fed; also the least time between two observations of slowness of one engine. */
@@ -38,7 +39,7 @@ export interface PenaltyVerdict {
 
 const NONE: PenaltyVerdict = { factor: 1, failFactor: 1, slowFactor: 1, wantsRequest: false, evidence: null };
 
-interface Begun extends AttemptBegun {
+interface Begun extends AttemptBegun, RunningAttempt<Begun> {
   readonly atMs: number;
   /** Its time to first token is known, or so late already that it was counted. */
   paced: boolean;
@@ -61,7 +62,7 @@ interface Paced {
  */
 export class Penalties {
   readonly #engines = new Map<string, EnginePenalty>();
-  readonly #attempts = new Map<number, Begun>();
+  readonly #attempts = new RunningAttempts<Begun>();
   readonly #paces = new Map<string, ClassPace>();
   readonly #baseRate: BaseRate;
   #paced = new Map<string, Paced>();
@@ -74,7 +75,9 @@ export class Penalties {
 
   /** @param attempt names it until it has ended; @returns whether a request was waited for and this is it */
   began(attempt: number, begun: AttemptBegun, nowMs: number): boolean {
-    this.#attempts.set(attempt, { ...begun, atMs: nowMs, paced: begun.ttftMs === null });
+    const { engine, requestClass, ttftMs, tbotMs } = begun;
+    const paced = ttftMs === null;
+    this.#attempts.add({ number: attempt, next: null, engine, requestClass, ttftMs, tbotMs, atMs: nowMs, paced });
     this.#engine(begun.engine, nowMs).began(nowMs);
     const verdict = this.#verdicts.get(begun.engine);
     if (verdict?.wantsRequest !== true) return false;
@@ -84,17 +87,16 @@ export class Penalties {
 
   /** @param ttftMs since the attempt began */
   firstToken(attempt: number, ttftMs: number): void {
-    const begun = this.#attempts.get(attempt);
-    if (begun === undefined || begun.paced || begun.ttftMs === null) return;
+    const begun = this.#attempts.find(attempt);
+    if (begun === null || begun.paced || begun.ttftMs === null) return;
     begun.paced = true;
     this.#pace(begun, "ttft", logRatio(ttftMs, begun.ttftMs, UNFELT_MS.ttft));
   }
 
   /** @param tbotMs mean time between the answer's tokens; null = not known */
   ended(attempt: number, outcome: Outcome, tbotMs: number | null): void {
-    const begun = this.#attempts.get(attempt);
-    if (begun === undefined) return;
-    this.#attempts.delete(attempt);
+    const begun = this.#attempts.take(attempt);
+    if (begun === null) return;
     if (outcome !== "success" && outcome !== "fault") return;
     const engine = this.#engines.get(begun.engine);
     if (engine === undefined) return;
@@ -105,7 +107,7 @@ export class Penalties {
 
   /** Attempts whose end nobody will tell. */
   forget(isGone: (attempt: number) => boolean): void {
-    for (const attempt of this.#attempts.keys()) if (isGone(attempt)) this.#attempts.delete(attempt);
+    for (const { number } of this.#attempts) if (isGone(number)) this.#attempts.take(number);
   }
 
   /**
@@ -188,7 +190,7 @@ export class Penalties {
 
   /** A stream that is three times as late as its class is slow already; one that never begins would never be counted. */
   #countOverdue(nowMs: number): void {
-    for (const begun of this.#attempts.values()) {
+    for (const begun of this.#attempts) {
       if (begun.paced || begun.ttftMs === null) continue;
       const ratio = logRatio(nowMs - begun.atMs, begun.ttftMs, UNFELT_MS.ttft);
       const usual = this.#paces.get(paceKey(begun.requestClass, "ttft"))?.median(nowMs) ?? 0;
