@@ -33,10 +33,12 @@ async function control(flags: ControlFlags): Promise<void> {
   if (/^nats:/.test(flags.store)) badUsage("--store", flags.store, "nats is not supported yet; name a folder");
   const files = await readFleetFiles(flags.fleet);
   // Loaded here, so that a command does not wait for what only another one needs.
-  const [{ startControl }, { openDirectoryStore }] = await Promise.all([
+  const [{ startControl }, { openDirectoryStore }, { makeOwnFolder }] = await Promise.all([
     import("@guidevane/control"),
     import("@guidevane/store"),
+    import("./own-folder.ts"),
   ]);
+  makeOwnFolder("--store", flags.store);
   const stopped = untilStopped({ hangupEnds: false });
   const logger = createLog("control", process.env);
   const running = await startControl({

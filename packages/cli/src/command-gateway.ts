@@ -44,7 +44,12 @@ async function gateway(flags: GatewayFlags): Promise<void> {
   const files = await readFleetFiles(flags.fleet);
   const { fleet } = files;
   if (!fleet.clusters.has(flags.cluster)) badUsage("--cluster", flags.cluster, "is not a cluster of the fleet file");
-  const { startGateway } = await import("@guidevane/gateway");
+  // Loaded here, so that a command does not wait for what only another one needs.
+  const [{ startGateway }, { makeOwnFolder }] = await Promise.all([
+    import("@guidevane/gateway"),
+    import("./own-folder.ts"),
+  ]);
+  makeOwnFolder("--state", flags.state);
   const stopped = untilStopped({ hangupEnds: false });
   const logger = createLog("gateway", process.env);
   const running = await startGateway({

@@ -112,11 +112,18 @@ export class EngineWatch {
     else if (event.event === "signals") this.states.setSignals(event.data.engines);
   }
 
-  /** Draws the conclusions from what was told since the last time; what time alone changes is written anew. */
+  /**
+   * Draws the conclusions from what was told since the last time; what time alone changes is written anew. Each in a turn of
+   * its own: of a thousand engines each takes a while.
+   */
   tick(): void {
     this.#penalties.tick();
-    this.states.refresh();
-    this.#retries.refresh(this.#options.clock.nowMs(), (engine) => this.states.factorOf(engine));
+    setImmediate(() => {
+      this.states.refresh();
+      setImmediate(() =>
+        this.#retries.refresh(this.#options.clock.nowMs(), (engine) => this.states.factorOf(engine)),
+      );
+    });
   }
 
   penaltyOf(engine: string): PenaltyVerdict {

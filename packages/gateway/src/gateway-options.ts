@@ -14,7 +14,7 @@ export interface GatewayOptions {
   readonly admin: string;
   /** Base URLs of the control planes; empty = none, and the gateway routes by what it has. */
   readonly controlUrls?: readonly string[];
-  /** Where the last good snapshot is kept; null = nowhere. */
+  /** A folder where the last good snapshot is kept; null = nowhere. */
   readonly stateDir?: string | null;
   readonly selector?: "auto" | "native" | "ts";
   /**

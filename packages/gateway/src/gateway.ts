@@ -1,4 +1,3 @@
-import { mkdir } from "node:fs/promises";
 import { hostname } from "node:os";
 import { type Clock, type FeedEvent, type Fleet, systemClock } from "@guidevane/core";
 import { PENALTY_TICK_MS } from "@guidevane/guard";
@@ -58,9 +57,6 @@ export async function startGateway(options: GatewayOptions): Promise<Gateway> {
   const { clock = systemClock, random = Math.random, secrets = processSecrets, probe = probeOverHttp } = options;
   const logger: Logger = options.logger ?? pino({ level: process.env.LOG_LEVEL ?? "info" });
   const addresses = addressesOf(options);
-  // Before anything runs that would have to be stopped again.
-  if (stateDir !== null) await mkdir(stateDir, { recursive: true });
-
   let fleet = options.fleet;
   const settingsOf = (of: Fleet): RequestSettings => ({
     gateway: of.gateway,

@@ -42,7 +42,8 @@ function streamWps(
   let fullRps = 0;
   let meanMs = 0;
   for (let pair = pairAt[cell]!; pair < pairAt[cell + 1]!; pair++) {
-    const [engine, weight] = [pairEngine[pair]!, weights[pair]!];
+    const engine = pairEngine[pair]!;
+    const weight = weights[pair]!;
     meanMs += weight * expectedMs[pair]!;
     if (loadWps[engine]! > 0) fullRps += (demandRps * (1 - shed) * weight * capacityWps[engine]!) / loadWps[engine]!;
   }
