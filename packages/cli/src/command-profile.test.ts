@@ -121,7 +121,9 @@ describe("guidevane profile fit", () => {
     writeFileSync(one, closedRun(4));
     expect(await run("profile", "fit", one)).toMatchObject({
       code: 2,
-      err: expect.stringMatching(/1 curves, 1 of them with fewer than 3 load levels\nleft out: \d+ \(requests outside/),
+      err: expect.stringMatching(
+        /1 curves, 1 of them with fewer than 3 load levels.*\nleft out: \d+ \(requests outside/,
+      ),
     });
     writeFileSync(
       join(folder, "bad.csv"),
@@ -155,5 +157,98 @@ describe("guidevane profile fit", () => {
       err: expect.stringContaining("--at"),
     });
     expect(await run("profile", "fit", join(folder, "none.csv"))).toMatchObject({ code: 2 });
+  });
+});
+
+describe("guidevane profile seed", () => {
+  const known = ["--gpu", "h100", "--gpus", "2", "--model", "llama-3.1-70b", "--precision", "fp8"];
+  const shape = ["--prompt", "1024", "--output", "1024"];
+
+  it("prints a profile file that says that it is a guess, near the shipped one of that engine", async () => {
+    const { code, out } = await run("profile", "seed", ...known, ...shape);
+    expect(code).toBe(0);
+    const guess = parseProfile(out, "seed");
+    expect(out).toMatch(/kind: seeded/);
+    expect(out).toMatch(/confidence: low/);
+    const measured = parseProfile((await run("profile", "show", "llama-3.1-70b-fp8-2xh100")).out, "shipped");
+    // That one is among those that the coefficients were fitted to.
+    expect(Math.abs(guess.tbotMs[0]![1] / measured.tbotMs[0]![1] - 1)).toBeLessThan(0.3);
+    expect(Math.abs(guess.capacityWps / measured.capacityWps - 1)).toBeLessThan(0.6);
+  });
+
+  it("is shrunk towards points or a log, whose tokens it takes, and drawn with them", async () => {
+    const points = join(folder, "few.csv");
+    writeFileSync(
+      points,
+      "isl,osl,load_var,load_value,ttft_ms,tpot_ms\n1024,512,concurrency,8,900,60\n1024,512,concurrency,32,1500,90\n",
+    );
+    const plot = join(folder, "seed.svg");
+    const { out } = await run("profile", "seed", ...known, "--points", points, "--plot", plot, "--json");
+    const shrunk = JSON.parse(out);
+    expect(shrunk).toMatchObject({
+      reference: { promptTokens: 1024, outputTokens: 512 },
+      source: { points: 2, measured: { inFlight: { from: 8, to: 32 } } },
+    });
+    const plain = JSON.parse(
+      (await run("profile", "seed", ...known, "--prompt", "1024", "--output", "512", "--json")).out,
+    );
+    expect(shrunk.tbotMs[0][1]).toBeGreaterThan(2 * plain.tbotMs[0][1]);
+    expect(readFileSync(plot, "utf8").match(/<circle/g)).toHaveLength(4);
+    const few = await run("profile", "fit", points);
+    expect(few).toMatchObject({ code: 2, err: expect.stringContaining("profile seed --points") });
+  });
+
+  it("takes the figures of hardware and models that it does not know", async () => {
+    const gpu = ["--gpu", "x1", "--memory", "96e9", "--bandwidth", "4e12", "--bf16", "500e12", "--fp8", "1e15"];
+    const model = ["--model", "m", "--params", "8e9", "--layers", "32", "--kv-numbers", "65536"];
+    const { code, out } = await run("profile", "seed", ...gpu, ...model, ...shape);
+    expect(code).toBe(0);
+    expect(parseProfile(out, "seed")).toMatchObject({ sku: "1xx1", model: "m" });
+  });
+
+  it.each([
+    ["an unknown GPU", ["--gpu", "h1000", "--model", "llama-3.1-8b", ...shape], /--gpu: must be one of a30.*"h1000"/],
+    [
+      "a name that every object has",
+      ["--gpu", "constructor", "--model", "llama-3.1-8b", ...shape],
+      /--gpu: .*"constructor"/,
+    ],
+    ["an unknown model", ["--gpu", "h100", "--model", "gpt-9", ...shape], /--model: .*"gpt-9"/],
+    ["half of a GPU's figures", ["--gpu", "x", "--bandwidth", "1e12", "--model", "llama-3.1-8b", ...shape], /--memory/],
+    ["a number that is none", [...known, "--prompt", "many", "--output", "1"], /--prompt: .*"many"/],
+    ["a negative number", [...known, "--prompt", "10", "--output=-1"], /--output: .*"-1"/],
+    ["half a GPU", ["--gpu", "h100", "--gpus", "1.5", "--model", "llama-3.1-8b", ...shape], /--gpus: .*"1.5"/],
+    [
+      "more active parameters than there are",
+      [
+        "--gpu",
+        "h100",
+        "--model",
+        "m",
+        "--params",
+        "8e9",
+        "--active-params",
+        "9e9",
+        "--layers",
+        "1",
+        "--kv-numbers",
+        "1",
+        ...shape,
+      ],
+      /--active-params/,
+    ],
+    ["no tokens", known, /--prompt: must be a number/],
+    [
+      "a model that does not fit",
+      ["--gpu", "l4", "--model", "llama-3.1-70b", ...shape],
+      /1 x l4: the memory beside the weights holds 0\.0/,
+    ],
+    [
+      "a precision that is none",
+      ["--gpu", "h100", "--model", "llama-3.1-8b", "--precision", "fp2", ...shape],
+      /--precision.*"fp2"/,
+    ],
+  ])("is refused for %s", async (_what, flags, message) => {
+    expect(await run("profile", "seed", ...flags)).toMatchObject({ code: 2, err: expect.stringMatching(message) });
   });
 });

@@ -3,6 +3,7 @@ import { basename, join } from "node:path";
 import { GuidevaneError } from "@guidevane/core";
 import type { FittedProfile, LoadCurve } from "@guidevane/signals";
 import type { Command } from "commander";
+import { addProfileSeed } from "./command-profile-seed.ts";
 import { badUsage } from "./exit-code.ts";
 import { readMeasurements } from "./profile-input.ts";
 import { plotProfiles } from "./profile-plot.ts";
@@ -68,6 +69,7 @@ export function addProfile(program: Command): void {
     .action(async (files: string[], flags: FitFlags) => {
       program.configureOutput().writeOut?.(await fit(files, flags));
     });
+  addProfileSeed(profile, (text) => program.configureOutput().writeOut?.(text));
 }
 
 async function fit(files: readonly string[], flags: FitFlags): Promise<string> {
@@ -107,10 +109,17 @@ async function fit(files: readonly string[], flags: FitFlags): Promise<string> {
   if (fits.length === 0)
     throw new GuidevaneError(
       "bad_points",
-      `${files.join(", ")}: no curve to fit: ${curves.length} curves, ${short} of them with fewer than ${LEVELS_MIN} load levels${flags.only === undefined ? "" : `, none of the others has ${JSON.stringify(flags.only)} in its name`}\n${showLeft(left)}`.trimEnd(),
+      `${files.join(", ")}: no curve to fit: ${curves.length} curves, ${short} of them with fewer than ${LEVELS_MIN} load levels (\`profile seed --points\` takes them)${flags.only === undefined ? "" : `, none of the others has ${JSON.stringify(flags.only)} in its name`}\n${showLeft(left)}`.trimEnd(),
     );
   if (flags.out !== undefined) await writeProfiles(flags.out, fits);
-  if (flags.plot !== undefined) await writeFile(flags.plot, plotProfiles(fits));
+  if (flags.plot !== undefined) {
+    const plotted = fits.map(({ curve, profile }) => ({
+      points: curve.points,
+      profile,
+      measured: profile.source.measured,
+    }));
+    await writeFile(flags.plot, plotProfiles(plotted));
+  }
   const rest = { ...left, ...(short === 0 ? {} : { [`curves of fewer than ${LEVELS_MIN} load levels`]: short }) };
   return flags.json ? `${JSON.stringify({ curves: fits.map(toJson), left: rest }, null, 2)}\n` : showFits(fits, rest);
 }

@@ -1,13 +1,21 @@
+import type { FittedProfile, LoadPoint } from "@guidevane/signals";
 import { scaleLinear } from "d3-scale";
 import { line } from "d3-shape";
-import type { CurveFit } from "./command-profile.ts";
 
 /** More panels than this are no picture any more. */
 const MOST_CURVES = 24;
 const PANEL = { width: 360, height: 200, left: 52, right: 12, top: 30, bottom: 34 } as const;
 
+/** A profile and what it was made from. */
+export interface Plotted {
+  readonly points: readonly LoadPoint[];
+  readonly profile: Pick<FittedProfile, "profile" | "capacityWps" | "ttftMs" | "tbotMs" | "band">;
+  /** Utilisations between which it was measured; null = nowhere. */
+  readonly measured: { readonly from: number; readonly to: number } | null;
+}
+
 /** An SVG: for each curve its TTFT and its TBOT against utilisation, the band, and the points that they were fitted to. */
-export function plotProfiles(fits: readonly CurveFit[]): string {
+export function plotProfiles(fits: readonly Plotted[]): string {
   const shown = fits.slice(0, MOST_CURVES);
   const panels = shown.flatMap((fit, row) => [
     panel(fit, "ttftMs", `${fit.profile.profile} · TTFT, ms`, 0, row),
@@ -25,7 +33,7 @@ export function plotProfiles(fits: readonly CurveFit[]): string {
 }
 
 function panel(
-  { curve, profile }: CurveFit,
+  { points: measuredPoints, profile, measured }: Plotted,
   times: "ttftMs" | "tbotMs",
   title: string,
   column: number,
@@ -33,7 +41,7 @@ function panel(
 ): string {
   const knots = profile[times];
   const band = profile.band?.[times];
-  const points = curve.points.map((point) => [point.ratePerS / profile.capacityWps, point[times]] as const);
+  const points = measuredPoints.map((point) => [point.ratePerS / profile.capacityWps, point[times]] as const);
   const most = Math.max(...points.map(([, ms]) => ms), ...knots.map(([, ms]) => ms)) * 1.05;
   const { width, height, left, right, top, bottom } = PANEL;
   const x = scaleLinear([0, 1], [left, width - right]);
@@ -44,7 +52,7 @@ function panel(
   );
   const around =
     band === undefined ? "" : `<path class="band" d="${path([...band.low, ...[...band.high].reverse()])}Z"/>`;
-  const { from, to } = profile.source.measured;
+  const { from, to } = measured ?? { from: 1, to: 1 };
   const beyond = [
     [0, from],
     [to, 1],

@@ -1,8 +1,8 @@
-import type { FittedProfile } from "@guidevane/signals";
+import type { FittedProfile, SeededProfile } from "@guidevane/signals";
 import { Document, isScalar, visit } from "yaml";
 
 /** A profile file. A knot is one thing to a reader: on one line. */
-export function profileYaml(profile: FittedProfile): string {
+export function profileYaml(profile: FittedProfile | SeededProfile): string {
   const document = new Document(profile);
   visit(document, {
     Seq(_key, node) {

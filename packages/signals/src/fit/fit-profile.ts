@@ -1,9 +1,10 @@
-import { type Knots, valueAt } from "@guidevane/core";
-import { type FittedCurve, fitCurve, LEVELS_MIN } from "./fit-curve.ts";
+import type { Knots } from "@guidevane/core";
+import { fitCurve } from "./fit-curve.ts";
 import { type HeldOutError, leaveLevelsOut, leaveWorkloadOut } from "./held-out.ts";
 import { deploymentName, type LoadCurve } from "./load-curve.ts";
-import { nonNegativeLeastSquares } from "./nnls.ts";
+import { type Band, bandOf, ninetieth, rounded, roundedKnots, slug } from "./profile-figures.ts";
 import { upToSaturation } from "./saturation.ts";
+import { tokenCosts } from "./token-costs.ts";
 
 /** A profile as its file has it (CONTRACT's format, `docs/fleet-file.md`), fitted from measurements. */
 export interface FittedProfile {
@@ -23,11 +24,6 @@ export interface FittedProfile {
   readonly ttftP99Ms?: Knots;
   readonly band?: { readonly ttftMs: Band; readonly tbotMs: Band };
   readonly source: FitSource;
-}
-
-interface Band {
-  readonly low: Knots;
-  readonly high: Knots;
 }
 
 /** What a fit stands on, so that nobody takes it for more than it is. */
@@ -90,12 +86,12 @@ export interface FitContext {
 
 /** @throws RangeError on fewer levels than `LEVELS_MIN` */
 export function fitProfile(measured: LoadCurve, context: FitContext): FittedProfile {
-  const { curve, saturationRps, past } = upToSaturation(measured);
+  const all = context.curves.map((each) => ({ each, ...upToSaturation(each) }));
+  const { curve, saturationRps, past } = all.find(({ each }) => each === measured) ?? upToSaturation(measured);
   const { deployment, promptTokens, outputTokens, loop, log } = curve;
   const fitted = fitCurve(curve, saturationRps);
   const levels = leaveLevelsOut(curve);
-  const curves = context.curves.map((other) => (other === measured ? curve : upToSaturation(other).curve));
-  const tokens = tokenCosts(curve, fitted, curves);
+  const tokens = tokenCosts(curve, fitted, all);
   const name = deploymentName(deployment);
   const hardware = deployment.gpuCount === null ? deployment.gpu : `${deployment.gpuCount}x${deployment.gpu}`;
   const spread = (of: "ttft" | "tbot"): number | null => ninetieth(levels.each.map((each) => each[of]!));
@@ -125,7 +121,12 @@ export function fitProfile(measured: LoadCurve, context: FitContext): FittedProf
       ...(log === undefined ? {} : { requests: log.requests, loop: log.loop, cachedPart: log.cachedPart }),
       statistic: curve.statistic,
       heldOutError: known(levels.mean),
-      otherWorkloadError: known(leaveWorkloadOut(curve, curves)),
+      otherWorkloadError: known(
+        leaveWorkloadOut(
+          curve,
+          all.map((each) => each.curve),
+        ),
+      ),
       saturation: saturationRps === null ? "extrapolated" : "measured",
       pastSaturation: past.length,
       measured: {
@@ -140,102 +141,14 @@ export function fitProfile(measured: LoadCurve, context: FitContext): FittedProf
   };
 }
 
-interface TokenCosts {
-  readonly work: FittedProfile["work"];
-  readonly prefillMsPerTok: number;
-  readonly from: FitSource["workFrom"];
-}
-
-/**
- * What a prompt token and an output token cost. Where the deployment was measured under several workloads, by least squares
- * of 1/capacity = prompt·α + output·β over them. From one alone: prefill is bound by arithmetic and costs a token the same
- * in a full batch as at rest, so its part of a request at capacity is promptTokens × the idle prefill time of a token ×
- * capacity; the rest is decoding.
- */
-function tokenCosts(curve: LoadCurve, fitted: FittedCurve, curves: readonly LoadCurve[]): TokenCosts {
-  const { promptTokens, outputTokens } = curve;
-  const name = deploymentName(curve.deployment);
-  const workloads = curves
-    .filter((other) => other.points.length >= LEVELS_MIN && deploymentName(other.deployment) === name)
-    .map((other) => ({ other, fit: other === curve ? fitted : fitCurve(other) }));
-  const idleMs = (fit: FittedCurve): number => valueAt(fit.ttftMs, 0);
-  const [, slopeMs] = nonNegativeLeastSquares(
-    workloads.map(({ other, fit }) => [1 / idleMs(fit), other.promptTokens / idleMs(fit)]),
-  );
-  // One workload says nothing of what a request costs beside its tokens.
-  const several = new Set(workloads.map(({ other }) => other.promptTokens)).size > 1;
-  const seen = curve.log?.prefillMsPerTok ?? null;
-  const prefillMsPerTok = seen ?? (several && slopeMs! > 0 ? slopeMs! : idleMs(fitted) / promptTokens);
-
-  const ratios = new Set(workloads.map(({ other }) => other.promptTokens / other.outputTokens));
-  if (ratios.size > 1) {
-    const [prompt, output] = nonNegativeLeastSquares(
-      workloads.map(({ other, fit }) => [other.promptTokens * fit.capacityRps, other.outputTokens * fit.capacityRps]),
-    );
-    const one = prompt! * promptTokens + output! * outputTokens;
-    if (one > 0) return { work: workOf(prompt! / one, output! / one), prefillMsPerTok, from: "workloads" };
-  }
-  const share = Math.min(PREFILL_SHARE_MAX, (promptTokens * prefillMsPerTok * fitted.capacityRps) / 1000);
-  const work = workOf(share / promptTokens, (1 - share) / outputTokens);
-  return { work, prefillMsPerTok, from: seen === null ? "prefill-time" : "requests" };
-}
-
-/** An idle first token has more in it than prefill, so the estimate can pass the whole; some of a request is decoding. */
-const PREFILL_SHARE_MAX = 0.9;
-
-function workOf(prompt: number, output: number): FittedProfile["work"] {
-  return { prefillPerKtok: rounded(prompt * 1000), decodePerKtok: rounded(output * 1000) };
-}
-
 function confidenceOf({ points }: LoadCurve, { tbot, ttft }: HeldOutError): Confidence {
   if (tbot === null || ttft === null || tbot > 0.15 || ttft > 0.3) return "low";
   const enough = points.length >= 6 && points.every(({ requests }) => requests === null || requests >= 100);
   return enough && tbot <= 0.05 && ttft <= 0.12 ? "high" : "medium";
 }
 
-function bandOf(knots: Knots, spread: number): Band {
-  const scaled = (factor: number): Knots => knots.map(([at, ms]) => [at, rounded(ms * factor)]);
-  return { low: scaled(Math.max(0, 1 - spread)), high: scaled(1 + spread) };
-}
-
-/** Null of none. */
-function ninetieth(errors: readonly number[]): number | null {
-  if (errors.length === 0) return null;
-  const sorted = [...errors].sort((a, b) => a - b);
-  return sorted[Math.ceil(0.9 * sorted.length) - 1]!;
-}
-
 function known(errors: HeldOutError): FitSource["heldOutError"] {
   return Object.fromEntries(
     Object.entries(errors).flatMap(([name, error]) => (error === null ? [] : [[name, rounded(error, 4)]])),
   );
-}
-
-/** To figures that a person reads, kept convex: a knot that rounding lifted above its neighbours' line is put on it. */
-function roundedKnots(knots: Knots): Knots {
-  const result: [number, number][] = [];
-  let slope = 0;
-  for (const [at, ms] of knots) {
-    const last = result.at(-1);
-    if (last === undefined) {
-      result.push([at, rounded(ms)]);
-      continue;
-    }
-    const width = at - last[0];
-    const next = Math.max(rounded(ms), last[1] + slope * width);
-    slope = (next - last[1]) / width;
-    result.push([at, next]);
-  }
-  return result;
-}
-
-function rounded(value: number, digits = 6): number {
-  return Number(value.toPrecision(digits));
-}
-
-function slug(text: string): string {
-  return text
-    .toLowerCase()
-    .replace(/[^a-z0-9.]+/g, "-")
-    .replace(/^-+|-+$/g, "");
 }

@@ -178,9 +178,8 @@ const DATA = process.env.GUIDEVANE_DATA ?? "../shared/data";
 const LOG = join(DATA, "profiles/b200_multiturn_requests.csv.gz");
 
 describe.skipIf(!existsSync(LOG))(`the log of a real vLLM (${LOG})`, () => {
-  const text = gunzipSync(readFileSync(LOG)).toString("utf8").replace("run,gpus,", "run,gpu_count,");
   async function* chunks(): AsyncGenerator<Uint8Array> {
-    yield Buffer.from(text);
+    yield Buffer.from(gunzipSync(readFileSync(LOG)).toString("utf8").replace("run,gpus,", "run,gpu_count,"));
   }
 
   it("gives the concurrency of each run, though no column says it to the fit", async () => {

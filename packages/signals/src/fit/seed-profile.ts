@@ -1,0 +1,152 @@
+import { GuidevaneError } from "@guidevane/core";
+import { fitCurve } from "./fit-curve.ts";
+import type { FittedProfile } from "./fit-profile.ts";
+import type { LoadPoint } from "./load-curve.ts";
+import { type Band, bandOf, PREFILL_SHARE_MAX, rounded, roundedKnots, slug, workOf } from "./profile-figures.ts";
+import { type Coefficients, type Deployed, memoryHolds, prefillMs, rooflineTimes, type SeedTimes } from "./roofline.ts";
+
+/** As `scripts/seed-error.ts` prints them: fitted to all public curves whose hardware and model are known. */
+export const CALIBRATED: Coefficients = {
+  tbot: [1.103, 0.4654, 0.03509, 0.009459, 0.02272, 2.006],
+  ttft: [0.3, 0.7957, 0.1114, 8.71],
+};
+
+/**
+ * How much the seed counts, in measured levels: of its height, and of how it goes with load. A third of a level and one level
+ * did best, or as well as any, with hardware that the coefficients were not fitted to.
+ */
+export const SEED_LEVELS = { height: 0.3, slope: 1 } as const;
+
+/**
+ * A seed shrunk towards what was measured: each time is the seed's times exp(a + b·ln(n/16)), a and b by least squares of the
+ * measured ratios' logarithms and a prior of no correction that weighs as much as `SEED_LEVELS` measured levels.
+ */
+export function shrunk(
+  seed: (inFlight: number) => SeedTimes,
+  points: readonly LoadPoint[],
+): (inFlight: number) => SeedTimes {
+  const ttft = correction(points.map((point) => [point.inFlight, point.ttftMs / seed(point.inFlight).ttftMs]));
+  const tbot = correction(points.map((point) => [point.inFlight, point.tbotMs / seed(point.inFlight).tbotMs]));
+  return (inFlight) => {
+    const { ttftMs, tbotMs } = seed(inFlight);
+    return { ttftMs: ttftMs * ttft(inFlight), tbotMs: tbotMs * tbot(inFlight) };
+  };
+}
+
+function correction(ratios: readonly (readonly [inFlight: number, ratio: number])[]): (inFlight: number) => number {
+  const sums = { one: SEED_LEVELS.height, x: 0, xx: SEED_LEVELS.slope, y: 0, xy: 0 };
+  for (const [inFlight, ratio] of ratios) {
+    const [x, y] = [Math.log(inFlight / MIDDLE), Math.log(ratio)];
+    sums.one += 1;
+    sums.x += x;
+    sums.xx += x * x;
+    sums.y += y;
+    sums.xy += x * y;
+  }
+  const determinant = sums.one * sums.xx - sums.x * sums.x;
+  const a = (sums.y * sums.xx - sums.xy * sums.x) / determinant;
+  const b = (sums.xy * sums.one - sums.y * sums.x) / determinant;
+  return (inFlight) => Math.exp(a + b * Math.log(inFlight / MIDDLE));
+}
+
+/** Requests in flight at which a change of slope changes nothing. */
+const MIDDLE = 16;
+
+/** What is known of a deployment that nobody has measured, or not at enough levels. */
+export interface SeedRequest {
+  readonly deployed: Deployed;
+  /** For the profile: names of hardware, model and precision. */
+  readonly sku: string;
+  readonly model: string;
+  readonly precision: string;
+  /** Levels measured so far, none or more. */
+  readonly points: readonly LoadPoint[];
+}
+
+/** A profile that is a guess: the same file as a fitted one, its source says what it stands on. */
+export interface SeededProfile extends Omit<FittedProfile, "source" | "band"> {
+  readonly band: { readonly ttftMs: Band; readonly tbotMs: Band };
+  readonly source: {
+    readonly kind: "seeded";
+    readonly data: string;
+    /** Levels measured. */
+    readonly points: number;
+    /** What the seed weighs, in measured levels. */
+    readonly seedLevels: typeof SEED_LEVELS;
+    /** Median error with so many levels on hardware that the coefficients were not fitted to, and that of nine in ten. */
+    readonly expectedError: { readonly ttft: SeedError; readonly tbot: SeedError };
+    /** Requests in flight between which it was measured; null = not at all. All else is the seed's. */
+    readonly measured: { readonly inFlight: { readonly from: number; readonly to: number } } | null;
+    readonly workFrom: "roofline";
+    readonly confidence: "low";
+  };
+}
+
+export interface SeedError {
+  readonly median: number;
+  readonly ninety: number;
+}
+
+/**
+ * By levels measured, over the public curves of five levels or more, each SKU's by coefficients of the others: as
+ * `scripts/seed-error.ts` prints it.
+ */
+export const SEED_ERRORS: readonly { readonly points: number; readonly ttft: SeedError; readonly tbot: SeedError }[] = [
+  { points: 0, ttft: { median: 0.44, ninety: 0.859 }, tbot: { median: 0.152, ninety: 0.357 } },
+  { points: 1, ttft: { median: 0.231, ninety: 0.515 }, tbot: { median: 0.117, ninety: 0.207 } },
+  { points: 2, ttft: { median: 0.155, ninety: 0.68 }, tbot: { median: 0.096, ninety: 0.237 } },
+  { points: 4, ttft: { median: 0.125, ninety: 0.642 }, tbot: { median: 0.062, ninety: 0.129 } },
+];
+
+/** @throws GuidevaneError `bad_usage` where the memory has no room for a curve */
+export function seedProfile({ deployed, sku, model, precision, points }: SeedRequest): SeededProfile {
+  const { promptTokens, outputTokens, gpus } = deployed;
+  const room = memoryHolds(deployed);
+  if (room < LEVELS_LEAST)
+    throw new GuidevaneError(
+      "bad_usage",
+      `${gpus} x ${sku}: the memory beside the weights holds ${Math.max(0, room).toFixed(1)} requests of ${promptTokens} + ${outputTokens} tokens; ${LEVELS_LEAST} are the fewest: more GPUs or a lower precision`,
+    );
+  const times = shrunk((inFlight) => rooflineTimes(deployed, CALIBRATED, inFlight), points);
+  const levels = [1, 2, 4, 8, 16, 32, 64, 128, 256].filter((inFlight) => inFlight <= room);
+  const fitted = fitCurve({
+    loop: "closed",
+    outputTokens,
+    points: levels.map((inFlight) => {
+      const { ttftMs, tbotMs } = times(inFlight);
+      const ratePerS = (1000 * inFlight) / (ttftMs + outputTokens * tbotMs);
+      return { inFlight, ratePerS, ttftMs, tbotMs, ttftP50Ms: null, ttftP99Ms: null, requests: null };
+    }),
+  });
+  const prefillMsPerTok = prefillMs(deployed, CALIBRATED) / promptTokens;
+  const share = Math.min(PREFILL_SHARE_MAX, (promptTokens * prefillMsPerTok * fitted.capacityRps) / 1000);
+  const error = SEED_ERRORS.findLast((each) => each.points <= points.length)!;
+  const inFlight = points.map((point) => point.inFlight);
+  return {
+    profile: slug(`${gpus}x${sku} ${model} ${precision} seed ${promptTokens}x${outputTokens}`),
+    sku: slug(`${gpus}x${sku}`),
+    model,
+    precision,
+    reference: { promptTokens, outputTokens },
+    work: workOf(share / promptTokens, (1 - share) / outputTokens),
+    prefillMsPerTok: rounded(prefillMsPerTok),
+    loop: "closed",
+    capacityWps: rounded(fitted.capacityRps),
+    ttftMs: roundedKnots(fitted.ttftMs),
+    tbotMs: roundedKnots(fitted.tbotMs),
+    band: { ttftMs: bandOf(fitted.ttftMs, error.ttft.ninety), tbotMs: bandOf(fitted.tbotMs, error.tbot.ninety) },
+    source: {
+      kind: "seeded",
+      data: "a roofline of the hardware's and the model's published figures",
+      points: points.length,
+      seedLevels: SEED_LEVELS,
+      expectedError: { ttft: error.ttft, tbot: error.tbot },
+      measured: points.length === 0 ? null : { inFlight: { from: Math.min(...inFlight), to: Math.max(...inFlight) } },
+      workFrom: "roofline",
+      confidence: "low",
+    },
+  };
+}
+
+/** Levels of 1, 2 and 4. */
+const LEVELS_LEAST = 4;
