@@ -61,7 +61,7 @@ describe("where conversations begin", () => {
     );
   });
 
-  it("is home where there are two, since neither sees all streams", async () => {
+  it("is home where there are two, since neither sees all streams, until one is on its way out", async () => {
     const other = await whole.gateway(controlUrl, "a");
     await other.hasSnapshot();
     let batch = 0;
@@ -73,5 +73,20 @@ describe("where conversations begin", () => {
     // Told of the other one, it stays so.
     const begun = await ask(talks("two"), first);
     expect(begun.filter(({ reason }) => reason !== "home")).toEqual([]);
+
+    // Some seconds of an answer keep it from ending at once.
+    const messages = [{ role: "user" as const, content: "long" }];
+    const running = await other.client.chat.completions.create({
+      ...{ model: MODEL, messages, max_tokens: 3000 },
+      stream: true,
+    });
+    const ended = other.program.end("SIGTERM");
+    await eventually(async () => {
+      batch += 1;
+      return (await ask(talks(`batch ${batch}`), first)).some(({ reason }) => reason === "second");
+    });
+    expect(other.program.child.exitCode).toBeNull();
+    for await (const chunk of running) expect(chunk.model).toBe(MODEL);
+    expect(await ended).toBe(0);
   });
 });

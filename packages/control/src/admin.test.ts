@@ -33,6 +33,8 @@ describe("GET /v1/feed", () => {
     expect(await nextEvent(events, "gateways")).toEqual({ gateways: 1 });
     await post(`${url}/v1/demand`, demand(5, 1, { gateway: "g2" }));
     expect(await nextEvent(events, "gateways")).toEqual({ gateways: 2 });
+    await post(`${url}/v1/demand`, demand(5, 2, { gateway: "g2", leaving: true }));
+    expect(await nextEvent(events, "gateways")).toEqual({ gateways: 1 });
     await events.return(undefined);
   });
 });

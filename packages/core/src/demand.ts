@@ -15,6 +15,8 @@ export const demandReportSchema = z.strictObject({
   seq: z.int().nonnegative(),
   /** About a second. A gateway whose machine slept sends one too long to say anything about now. */
   windowMs: z.number().min(1).max(60_000),
+  /** It is stopping: what it still serves counts, and it is none of its cluster's live gateways any more. */
+  leaving: z.boolean().optional(),
   classes: z.record(
     z.string(),
     z.strictObject({

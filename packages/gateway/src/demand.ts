@@ -73,13 +73,14 @@ export class DemandWindow {
     }
   }
 
-  /** The report of the window that ends now; the next window begins. */
-  take(nowMs: number, engines: Iterable<EngineDemand>): DemandReport {
+  /** The report of the window that ends now; the next window begins. @param leaving the gateway is stopping */
+  take(nowMs: number, engines: Iterable<EngineDemand>, leaving = false): DemandReport {
     const report: DemandReport = {
       gateway: this.#gateway,
       cluster: this.#cluster,
       seq: this.#seq++,
       windowMs: Math.max(1, nowMs - this.#sinceMs),
+      ...(leaving ? { leaving } : {}),
       classes: Object.fromEntries(this.#classes),
       engines: Object.fromEntries(
         [...engines].map(({ id, attempts, faults, failFactor, slowFactor, dead, ttftRatio, rttMs }) => [

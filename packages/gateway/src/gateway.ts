@@ -126,12 +126,13 @@ export async function startGateway(options: GatewayOptions): Promise<Gateway> {
   }
   notReady = null;
   link.start();
+  const report = (): void => {
+    for (const arrived of threads.takeArrivals()) demand.add(arrived);
+    // It never rejects: it tells of trouble itself.
+    void link.report(demand.take(clock.nowMs(), watch.takeDemand(), notReady !== null));
+  };
   const stopTimers = [
-    every(clock, REPORT_EVERY_MS, () => {
-      // `report` never rejects: it tells of trouble itself.
-      for (const arrived of threads.takeArrivals()) demand.add(arrived);
-      void link.report(demand.take(clock.nowMs(), watch.takeDemand()));
-    }),
+    every(clock, REPORT_EVERY_MS, report),
     every(clock, REFRESH_EVERY_MS, () => {
       watch.tick();
       metrics.retryBudgetTokens.set(watch.leastRetryTokens());
@@ -145,6 +146,8 @@ export async function startGateway(options: GatewayOptions): Promise<Gateway> {
   let stopped: Promise<void> | null = null;
   const stop = async (graceMs: number, unreadyMs: number): Promise<void> => {
     notReady = "stopping";
+    // The others of the cluster have its part of the limits from now on.
+    report();
     if (unreadyMs > 0) await new Promise<void>((resolve) => clock.after(unreadyMs, resolve));
     await plane.stop(graceMs);
     for (const stopTimer of stopTimers) stopTimer();

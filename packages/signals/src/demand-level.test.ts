@@ -76,6 +76,19 @@ describe("demand from reports", () => {
     expect(levels.of("east", 24 * SECOND)?.get("chat")?.offeredRps).toBe(40);
   });
 
+  it("counts what a leaving gateway still serves, and the gateway not as one of the living", () => {
+    const levels = new DemandLevels();
+    run(levels, 0, 20, "g1", 10);
+    run(levels, 0, 20, "g2", 30);
+    levels.add({ ...report({ gateway: "g1", offered: 1, seq: 21 }), windowMs: 100, leaving: true }, 20_100);
+    expect(levels.live("east", 20_100)).toBe(1);
+    run(levels, 20 * SECOND, 1, "g2", 30, 20);
+    expect(levels.of("east", 21 * SECOND)?.get("chat")?.offeredRps).toBeCloseTo(40, 5);
+    // It is gone: three windows, as of one that says nothing.
+    run(levels, 21 * SECOND, 3, "g2", 30, 21);
+    expect(levels.of("east", 24 * SECOND)?.get("chat")?.offeredRps).toBe(30);
+  });
+
   it("keeps the last demand of a silent cluster for ten minutes, then asks for the floor", () => {
     const levels = new DemandLevels();
     run(levels, 0, 20, "g1", 10);
