@@ -134,6 +134,8 @@ export class Penalties {
     const told = new Set(this.#verdicts.keys());
     this.#verdicts = new Map();
     for (const [id, engine] of this.#engines) {
+      // Nothing speaks against most engines.
+      if (engine.healthy && engine.keepsPace) continue;
       const own = wishes.filter((wish) => wish.engine === id);
       const verdict = verdictOf(engine, own, granted, fleet, nowMs);
       if (verdict === null) continue;
