@@ -60,13 +60,16 @@ export function accept(request: IncomingMessage, cors: boolean): Accepted {
   if (bad !== null) return { kind: "refused", dialect, error: bad };
 
   const endpoint = INFERENCE.get(path);
+  if (endpoint !== undefined && method === "POST") {
+    const query = mark < 0 ? "" : target.slice(mark);
+    return { kind: "inference", dialect, pathId: endpoint.pathId, path, query };
+  }
   const isModels = path === MODELS || path.startsWith(`${MODELS}/`);
   if (endpoint === undefined && !isModels) return refused(dialect, notFound(path));
   const allow = `${isModels ? "GET, HEAD" : "POST"}${cors ? ", OPTIONS" : ""}`;
   if (method === "OPTIONS" && cors) return { kind: "preflight", dialect, allow };
-  if (!allow.split(", ").includes(method)) return refused(dialect, notAllowed(method, path, allow));
-  if (endpoint !== undefined)
-    return { kind: "inference", dialect, pathId: endpoint.pathId, path, query: mark < 0 ? "" : target.slice(mark) };
+  if (endpoint !== undefined || !allow.split(", ").includes(method))
+    return refused(dialect, notAllowed(method, path, allow));
   const model = path === MODELS ? null : decoded(path.slice(MODELS.length + 1));
   if (model === undefined) return refused(dialect, badTargetError("the path has a broken % escape"));
   return { kind: "models", dialect, head: method === "HEAD", model };

@@ -57,9 +57,10 @@ export function readBody(
   share: BodyShare,
   onRead: (read: BodyRead) => void,
 ): void {
-  // What came in one piece with its head has been parsed by then: it needs neither a timer nor to be listened for.
+  // What came in one piece with its head is there by then, if not its end: it needs neither a timer nor to be listened for.
   process.nextTick(() => {
-    if (request.complete && !request.destroyed) onRead(readWhole(request, limits, share));
+    const isHere = request.complete || request.readableLength === Number(request.headers["content-length"]);
+    if (isHere && !request.destroyed) onRead(readWhole(request, limits, share));
     else awaitBody(request, limits, parts, share, onRead);
   });
 }

@@ -57,10 +57,12 @@ export function createDraft(id: string, tag: number, path: string, atMs: number,
     ruledOut: null,
     version: null,
     cell: null,
-    attempts: [],
+    attempts: NONE,
     error: null,
     outcome: null,
     ttftMs: null,
     next: null,
   };
 }
+
+const NONE: readonly never[] = [];

@@ -1,5 +1,6 @@
 import type { ClusterSnapshot, SnapshotEngine } from "@guidevane/core";
 import {
+  type ExpectedTimes,
   expectedTimes,
   Penalties,
   type PenaltyEvidence,
@@ -37,6 +38,8 @@ export class GuardPenalties {
   readonly #options: GuardPenaltiesOptions;
   readonly #penalties: Penalties;
   readonly #shown = new Map<string, string>();
+  /** Read from a profile once for each snapshot. */
+  readonly #times = new WeakMap<SnapshotEngine, ExpectedTimes | null>();
   #fleet: { readonly of: ClusterSnapshot; readonly fleet: PenaltyFleet } | null = null;
 
   constructor(options: GuardPenaltiesOptions) {
@@ -47,7 +50,7 @@ export class GuardPenalties {
   /** @param attempt counted by its thread */
   began(thread: number, attempt: number, { engine, requestClass, promptTokens }: AttemptNews): void {
     const spec = engineIn(this.#options.snapshot(), engine);
-    const expected = spec === undefined ? null : expectedTimes(spec);
+    const expected = spec === undefined ? null : this.#expected(spec);
     const ttftMs = expected === null || promptTokens === null ? null : expected.ttftMs(promptTokens);
     const begun = { engine, requestClass, ttftMs, tbotMs: expected?.tbotMs ?? null };
     if (this.#penalties.began(this.#name(thread, attempt), begun, this.#options.nowMs()))
@@ -96,6 +99,15 @@ export class GuardPenalties {
   reported(engine: string): Pick<EngineDemand, "failFactor" | "slowFactor" | "ttftRatio"> {
     const { failFactor, slowFactor } = this.verdict(engine);
     return { failFactor, slowFactor, ttftRatio: this.#penalties.ttftRatio(engine) };
+  }
+
+  #expected(spec: SnapshotEngine): ExpectedTimes | null {
+    let times = this.#times.get(spec);
+    if (times === undefined) {
+      times = expectedTimes(spec);
+      this.#times.set(spec, times);
+    }
+    return times;
   }
 
   #name(thread: number, attempt: number): number {

@@ -14,7 +14,9 @@ import { EventTemplate } from "./event-template.ts";
 export class AnswerObserver implements EventSink {
   readonly #onFailure: (error: unknown) => void;
   readonly #documents: AnswerDocuments;
-  readonly #reader: EventReader;
+  /** These two of a stream alone. */
+  readonly #reader: EventReader | null;
+  readonly #template: EventTemplate | null;
   readonly #choices: number;
   readonly #onResponseId: (id: string) => void;
   #responseIdTold = false;
@@ -25,7 +27,6 @@ export class AnswerObserver implements EventSink {
   /** What the data of the event at hand began with. */
   #data: number = DATA.nothing;
   #donePlace = 0;
-  readonly #template = new EventTemplate();
 
   #events = 0;
   #failedAt = 0;
@@ -57,7 +58,8 @@ export class AnswerObserver implements EventSink {
     this.#kind = kind;
     this.#unread = unread;
     this.#documents = new AnswerDocuments(this.#kind === "events" ? EVENT_ROOT : BODY_ROOT);
-    this.#reader = new EventReader(this);
+    this.#reader = kind === "events" ? new EventReader(this) : null;
+    this.#template = kind === "events" ? new EventTemplate() : null;
     this.#onFailure = onFailure;
   }
 
@@ -66,7 +68,7 @@ export class AnswerObserver implements EventSink {
     if (this.#kind === "unread") return;
     this.#nowMs = nowMs;
     try {
-      if (this.#kind === "events") this.#read(chunk);
+      if (this.#reader !== null) this.#read(chunk, this.#reader, this.#template!);
       else {
         this.#documents.push(chunk, 0, chunk.length);
         this.#documents.takeBodyId();
@@ -82,7 +84,7 @@ export class AnswerObserver implements EventSink {
     if (this.#kind === "unread" || this.#bodyEnded) return;
     this.#bodyEnded = true;
     try {
-      if (this.#kind === "events") this.#reader.end();
+      if (this.#reader !== null) this.#reader.end();
       else this.#endBody();
       this.#tellResponseId();
     } catch (error) {
@@ -133,7 +135,7 @@ export class AnswerObserver implements EventSink {
 
   /** Whether another event may be written after what came. */
   get betweenEvents(): boolean {
-    return this.#reader.betweenEvents;
+    return this.#reader?.betweenEvents ?? true;
   }
 
   /** When the first event that counts was whole, by the clock of `see`. */
@@ -207,10 +209,10 @@ export class AnswerObserver implements EventSink {
   }
 
   /** Events that are as one before say what it said, and are counted alone; the reader gets what is left. */
-  #read(chunk: Buffer): void {
+  #read(chunk: Buffer, reader: EventReader, template: EventTemplate): void {
     let at = 0;
-    if (this.#reader.betweenEvents) {
-      for (let end = this.#template.endOf(chunk, 0); end > 0; end = this.#template.endOf(chunk, at)) {
+    if (reader.betweenEvents) {
+      for (let end = template.endOf(chunk, 0); end > 0; end = template.endOf(chunk, at)) {
         this.#count();
         this.#countContent();
         at = end;
@@ -218,13 +220,13 @@ export class AnswerObserver implements EventSink {
       if (at === chunk.length) return;
     }
     const rest = at === 0 ? chunk : chunk.subarray(at);
-    const isWhole = this.#reader.betweenEvents;
+    const isWhole = reader.betweenEvents;
     const [events, contentEvents] = [this.#events, this.#contentEvents];
-    this.#reader.push(rest);
-    if (!isWhole || !this.#reader.betweenEvents || this.#error !== null || this.#isOver) return;
+    reader.push(rest);
+    if (!isWhole || !reader.betweenEvents || this.#error !== null || this.#isOver) return;
     const { textStart, textEnd } = this.#documents;
     if (this.#events === events + 1 && this.#contentEvents === contentEvents + 1 && textStart > 0)
-      this.#template.learn(rest, 0, rest.length, textStart, textEnd);
+      template.learn(rest, 0, rest.length, textStart, textEnd);
   }
 
   #countContent(): void {
