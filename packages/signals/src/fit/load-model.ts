@@ -33,7 +33,7 @@ function closedModel({ points, outputTokens }: Measured, saturationRps: number |
   const timesOf: LoadModel["timesOf"] = (measured, of) =>
     fitted(
       measured.map((point) => ({ load: point.inFlight, ms: of(point) })),
-      (n) => [1, Math.sqrt(n), n],
+      inFlightFeatures,
     );
   const ttft = timesOf(points, ({ ttftMs }) => ttftMs);
   const tbot = timesOf(points, ({ tbotMs }) => tbotMs);
@@ -45,6 +45,11 @@ function closedModel({ points, outputTokens }: Measured, saturationRps: number |
     utilisation: rateAt(load) / capacityRps,
   }));
   return { capacityRps, samples, timesOf };
+}
+
+/** What times in a closed loop are made of. */
+export function inFlightFeatures(inFlight: number): number[] {
+  return [1, Math.sqrt(inFlight), inFlight];
 }
 
 /**

@@ -42,7 +42,7 @@ export function seedErrors(known: readonly Known[]): SeedErrors {
   const others = new Map<string, Coefficients>();
   for (const sku of new Set(known.map((each) => each.sku)))
     others.set(sku, calibrate(known.filter((each) => each.sku !== sku)));
-  const byPoints = [0, 1, 2, 4].map((count) => {
+  const byPoints = [0, 1, 2, 3, 4].map((count) => {
     const errors = known.map((each) => errorsOf(each, others.get(each.sku)!, given(count, each.points.length)));
     const of = (name: "ttftMs" | "tbotMs"): SeedError => {
       const sorted = errors.map((error) => error[name]).sort((a, b) => a - b);

@@ -1,7 +1,9 @@
 import { GuidevaneError } from "@guidevane/core";
-import { fitCurve } from "./fit-curve.ts";
+import { fitCurve, LEVELS_MIN } from "./fit-curve.ts";
 import type { FittedProfile } from "./fit-profile.ts";
 import type { LoadPoint } from "./load-curve.ts";
+import { inFlightFeatures } from "./load-model.ts";
+import { nonNegativeLeastSquares } from "./nnls.ts";
 import { type Band, bandOf, PREFILL_SHARE_MAX, rounded, roundedKnots, slug, workOf } from "./profile-figures.ts";
 import { type Coefficients, type Deployed, memoryHolds, prefillMs, rooflineTimes, type SeedTimes } from "./roofline.ts";
 
@@ -12,26 +14,38 @@ export const CALIBRATED: Coefficients = {
 };
 
 /**
- * How much the seed counts, in measured levels: of its height, and of how it goes with load. A third of a level and one level
- * did best, or as well as any, with hardware that the coefficients were not fitted to.
+ * How much the seed counts, in measured levels: of its height, of how it goes with load, and of its shape. These did best, or
+ * as well as any, with hardware that the coefficients were not fitted to; times three or a third they err by the same.
  */
-export const SEED_LEVELS = { height: 0.3, slope: 1 } as const;
+export const SEED_LEVELS = { height: 0.1, slope: 4, shape: 0.1 } as const;
 
 /**
- * A seed shrunk towards what was measured: each time is the seed's times exp(a + b·ln(n/16)), a and b by least squares of the
- * measured ratios' logarithms and a prior of no correction that weighs as much as `SEED_LEVELS` measured levels.
+ * A seed shrunk towards what was measured, in two steps. Each time is first moved to the seed's times exp(a + b·ln(n/16)), a and
+ * b by least squares of the measured ratios' logarithms and a prior of no correction. Then T(n) = w₀ + w₁·√n + w₂·n, w ≥ 0, is
+ * fitted to the measured levels and to levels of the moved seed that count together as much as `shape` of one: so many
+ * measured levels leave nothing of the seed but where there are none.
  */
 export function shrunk(
   seed: (inFlight: number) => SeedTimes,
   points: readonly LoadPoint[],
 ): (inFlight: number) => SeedTimes {
-  const ttft = correction(points.map((point) => [point.inFlight, point.ttftMs / seed(point.inFlight).ttftMs]));
-  const tbot = correction(points.map((point) => [point.inFlight, point.tbotMs / seed(point.inFlight).tbotMs]));
-  return (inFlight) => {
-    const { ttftMs, tbotMs } = seed(inFlight);
-    return { ttftMs: ttftMs * ttft(inFlight), tbotMs: tbotMs * tbot(inFlight) };
+  if (points.length === 0) return seed;
+  const towards = (name: keyof SeedTimes): ((inFlight: number) => number) => {
+    const measured = points.map((point) => [point.inFlight, point[name]] as const);
+    const moved = correction(measured.map(([inFlight, ms]) => [inFlight, ms / seed(inFlight)[name]]));
+    const levels = SEEDED.map((inFlight) => [inFlight, seed(inFlight)[name] * moved(inFlight)] as const);
+    const weights = nonNegativeLeastSquares(
+      [...measured, ...levels].map(([inFlight, ms]) => inFlightFeatures(inFlight).map((feature) => feature / ms)),
+      [...measured.map(() => 1), ...levels.map(() => SEED_LEVELS.shape / levels.length)],
+    );
+    return (inFlight) => inFlightFeatures(inFlight).reduce((sum, feature, i) => sum + weights[i]! * feature, 0);
   };
+  const [ttft, tbot] = [towards("ttftMs"), towards("tbotMs")];
+  return (inFlight) => ({ ttftMs: ttft(inFlight), tbotMs: tbot(inFlight) });
 }
+
+/** Requests in flight of a seed's levels. */
+const SEEDED: readonly number[] = [1, 2, 4, 8, 16, 32, 64, 128, 256];
 
 function correction(ratios: readonly (readonly [inFlight: number, ratio: number])[]): (inFlight: number) => number {
   const sums = { one: SEED_LEVELS.height, x: 0, xx: SEED_LEVELS.slope, y: 0, xy: 0 };
@@ -78,7 +92,8 @@ export interface SeededProfile extends Omit<FittedProfile, "source" | "band"> {
     /** Requests in flight between which it was measured; null = not at all. All else is the seed's. */
     readonly measured: { readonly inFlight: { readonly from: number; readonly to: number } } | null;
     readonly workFrom: "roofline";
-    readonly confidence: "low";
+    /** `medium` where enough was measured for a fit. */
+    readonly confidence: "low" | "medium";
   };
 }
 
@@ -93,9 +108,10 @@ export interface SeedError {
  */
 export const SEED_ERRORS: readonly { readonly points: number; readonly ttft: SeedError; readonly tbot: SeedError }[] = [
   { points: 0, ttft: { median: 0.44, ninety: 0.859 }, tbot: { median: 0.152, ninety: 0.357 } },
-  { points: 1, ttft: { median: 0.231, ninety: 0.515 }, tbot: { median: 0.117, ninety: 0.207 } },
-  { points: 2, ttft: { median: 0.155, ninety: 0.68 }, tbot: { median: 0.096, ninety: 0.237 } },
-  { points: 4, ttft: { median: 0.125, ninety: 0.642 }, tbot: { median: 0.062, ninety: 0.129 } },
+  { points: 1, ttft: { median: 0.179, ninety: 0.51 }, tbot: { median: 0.083, ninety: 0.208 } },
+  { points: 2, ttft: { median: 0.124, ninety: 0.926 }, tbot: { median: 0.055, ninety: 0.161 } },
+  { points: 3, ttft: { median: 0.09, ninety: 0.366 }, tbot: { median: 0.025, ninety: 0.074 } },
+  { points: 4, ttft: { median: 0.084, ninety: 0.425 }, tbot: { median: 0.022, ninety: 0.101 } },
 ];
 
 /** @throws GuidevaneError `bad_usage` where the memory has no room for a curve */
@@ -108,7 +124,7 @@ export function seedProfile({ deployed, sku, model, precision, points }: SeedReq
       `${gpus} x ${sku}: the memory beside the weights holds ${Math.max(0, room).toFixed(1)} requests of ${promptTokens} + ${outputTokens} tokens; ${LEVELS_LEAST} are the fewest: more GPUs or a lower precision`,
     );
   const times = shrunk((inFlight) => rooflineTimes(deployed, CALIBRATED, inFlight), points);
-  const levels = [1, 2, 4, 8, 16, 32, 64, 128, 256].filter((inFlight) => inFlight <= room);
+  const levels = SEEDED.filter((inFlight) => inFlight <= room);
   const fitted = fitCurve({
     loop: "closed",
     outputTokens,
@@ -143,7 +159,7 @@ export function seedProfile({ deployed, sku, model, precision, points }: SeedReq
       expectedError: { ttft: error.ttft, tbot: error.tbot },
       measured: points.length === 0 ? null : { inFlight: { from: Math.min(...inFlight), to: Math.max(...inFlight) } },
       workFrom: "roofline",
-      confidence: "low",
+      confidence: points.length < LEVELS_MIN ? "low" : "medium",
     },
   };
 }

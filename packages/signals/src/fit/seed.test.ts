@@ -7,7 +7,7 @@ import type { LoadPoint } from "./load-curve.ts";
 import { parseLoadPoints } from "./load-points.ts";
 import { calibrate, type Deployed, memoryHolds, rooflineTimes } from "./roofline.ts";
 import { knownCurves, seedErrors } from "./seed-error.ts";
-import { CALIBRATED, SEED_ERRORS, SEED_LEVELS, type SeedRequest, seedProfile, shrunk } from "./seed-profile.ts";
+import { CALIBRATED, SEED_ERRORS, type SeedRequest, seedProfile, shrunk } from "./seed-profile.ts";
 
 const llama: Deployed = {
   gpu: GPUS.h100!,
@@ -77,21 +77,27 @@ describe("a seed and measured levels", () => {
     for (const n of [1, 16, 200]) {
       expect(shrunk(seed, [])(n)).toEqual(seed(n));
       const { ttftMs, tbotMs } = shrunk(seed, [point(4, 104, 14), point(64, 164, 74)])(n);
-      expect(ttftMs).toBeCloseTo(seed(n).ttftMs, 9);
-      expect(tbotMs).toBeCloseTo(seed(n).tbotMs, 9);
+      expect(ttftMs / seed(n).ttftMs).toBeCloseTo(1, 3);
+      expect(tbotMs / seed(n).tbotMs).toBeCloseTo(1, 3);
     }
   });
 
-  it("weigh as stated: one level in the middle counts one, the seed a third", () => {
+  it("weigh as stated: beside one level the moved seed, itself nearly there, counts a tenth", () => {
+    // At 16 in flight the slope plays no part: the seed moves to 2^(1 / 1.1) of itself, and is then pulled on.
     const { tbotMs } = shrunk(seed, [point(16, 116, 2 * 26)])(16);
-    expect(tbotMs).toBeCloseTo(26 * 2 ** (1 / (1 + SEED_LEVELS.height)), 9);
+    expect(tbotMs).toBeLessThan(2 * 26);
+    expect(tbotMs).toBeGreaterThan(2 ** (1 / 1.1) * 26);
+    const heavier = Array.from({ length: 9 }, () => point(16, 116, 2 * 26));
+    expect(shrunk(seed, heavier)(16).tbotMs).toBeGreaterThan(tbotMs);
   });
 
-  it("come to what was measured as levels become many", () => {
+  it("come to what was measured where levels are many, and keep the seed's slope beyond one alone", () => {
     const points = Array.from({ length: 60 }, (_, at) => at + 1).map((n) => point(n, 3 * (100 + n), 2 * (10 + n)));
     const { ttftMs, tbotMs } = shrunk(seed, points)(30);
     expect(Math.abs(ttftMs / 390 - 1)).toBeLessThan(0.02);
     expect(Math.abs(tbotMs / 80 - 1)).toBeLessThan(0.02);
+    const one = shrunk(seed, [point(4, 3 * 104, 2 * 14)]);
+    expect(one(64).tbotMs / one(4).tbotMs).toBeGreaterThan(0.8 * (74 / 14));
   });
 });
 
@@ -113,6 +119,7 @@ describe("a seeded profile", () => {
     const level = point(16, 2 * guess.ttftMs[0]![1], 2 * guess.tbotMs[0]![1]);
     const better = seedProfile({ ...request, points: [level] });
     expect(better.tbotMs[0]![1]).toBeGreaterThan(guess.tbotMs[0]![1]);
+    expect(better.source.confidence).toBe("low");
     expect(better.source.measured).toEqual({ inFlight: { from: 16, to: 16 } });
     expect(better.source.expectedError.tbot.median).toBeLessThan(guess.source.expectedError.tbot.median);
   });
