@@ -1,5 +1,4 @@
 import { createReadStream } from "node:fs";
-import { Readable } from "node:stream";
 import { createGunzip } from "node:zlib";
 import { GuidevaneError } from "@guidevane/core";
 import type { LoadCurve } from "@guidevane/signals";
@@ -73,16 +72,19 @@ async function textOf(path: string): Promise<string> {
 }
 
 async function* chunksOf(path: string): AsyncGenerator<Uint8Array> {
+  const file = createReadStream(path);
   try {
-    const file = createReadStream(path);
     if (!path.endsWith(".gz")) return yield* file;
     const plain = createGunzip();
     file.on("error", (error) => plain.destroy(error));
-    yield* Readable.from(file.pipe(plain));
+    yield* file.pipe(plain);
   } catch (error) {
     const why = (error as NodeJS.ErrnoException).code ?? String(error);
     throw new GuidevaneError("bad_usage", `file of measurements: can't read ${JSON.stringify(path)} (${why})`, {
       cause: error,
     });
+  } finally {
+    // Whoever reads only the head leaves it open.
+    file.destroy();
   }
 }

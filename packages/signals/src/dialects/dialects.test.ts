@@ -3,15 +3,8 @@ import { join } from "node:path";
 import type { EngineKind } from "@guidevane/core";
 import { describe, expect, it } from "vitest";
 import { parsePrometheusText } from "../prometheus-text.ts";
-import type { Reading } from "./dialect.ts";
 import { dialectOf, dialectOfPage, wantedByAny } from "./index.ts";
-
-function read(kind: EngineKind, text: string): Reading {
-  const dialect = dialectOf(kind)!;
-  return dialect.read(parsePrometheusText(text, dialect.wants));
-}
-
-const total = (series: ReadonlyMap<string, number>) => [...series.values()].reduce((sum, value) => sum + value, 0);
+import { read, total } from "./reading.fixture.ts";
 
 describe("SGLang's dialect", () => {
   it("takes the ranks of a tensor-parallel group once and adds data-parallel ones", () => {

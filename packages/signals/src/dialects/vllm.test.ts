@@ -1,19 +1,14 @@
 import { existsSync, readFileSync } from "node:fs";
 import { join } from "node:path";
 import { describe, expect, it } from "vitest";
-import { parsePrometheusText } from "../prometheus-text.ts";
 import type { Reading } from "./dialect.ts";
-import { vllmDialect } from "./vllm.ts";
+import { read, total } from "./reading.fixture.ts";
 
-function read(text: string): Reading {
-  return vllmDialect.read(parsePrometheusText(text, vllmDialect.wants));
-}
-
-const total = (series: ReadonlyMap<string, number>) => [...series.values()].reduce((sum, value) => sum + value, 0);
+const readVllm = (text: string): Reading => read("vllm", text);
 
 describe("vLLM's dialect", () => {
   it("B120: adds the counts of data-parallel ranks and averages their fractions", () => {
-    const { signals, counters } = read(`
+    const { signals, counters } = readVllm(`
 vllm:num_requests_running{engine="0",model_name="m"} 3
 vllm:num_requests_running{engine="1",model_name="m"} 5
 vllm:num_requests_waiting{engine="0",model_name="m"} 0
@@ -30,7 +25,7 @@ vllm:prompt_tokens_total{engine="1",model_name="m"} 50
   });
 
   it("B119: tells a series that is not there from a zero", () => {
-    expect(read("vllm:num_requests_running 0\n").signals).toEqual({
+    expect(readVllm("vllm:num_requests_running 0\n").signals).toEqual({
       running: 0,
       waiting: "missing",
       kvUsage: "missing",
@@ -40,25 +35,25 @@ vllm:prompt_tokens_total{engine="1",model_name="m"} 50
 
   it.each(["NaN", "+Inf", "-1"])("B124: takes %s for no number, even when another rank has one", (value) => {
     const text = `vllm:num_requests_running{engine="0"} 4\nvllm:num_requests_running{engine="1"} ${value}\n`;
-    expect(read(text).signals.running).toBe("missing");
+    expect(readVllm(text).signals.running).toBe("missing");
   });
 
   it("reads counters with and without _total, and never both", () => {
-    const bare = read('vllm:generation_tokens{engine="0"} 7\nvllm:request_success{engine="0"} 2\n');
+    const bare = readVllm('vllm:generation_tokens{engine="0"} 7\nvllm:request_success{engine="0"} 2\n');
     expect(total(bare.counters.generationTokens)).toBe(7);
     expect(total(bare.counters.successes)).toBe(2);
-    const both = read("vllm:generation_tokens 7\nvllm:generation_tokens_total 9\n");
+    const both = readVllm("vllm:generation_tokens 7\nvllm:generation_tokens_total 9\n");
     expect(total(both.counters.generationTokens)).toBe(9);
     expect(both.counters.promptTokens.size).toBe(0);
   });
 
   it("B119: reads the cache's fullness by its old name, and by the new one where both stand", () => {
-    expect(read("vllm:gpu_cache_usage_perc 0.3\n").signals.kvUsage).toBe(0.3);
-    expect(read("vllm:gpu_cache_usage_perc 0.3\nvllm:kv_cache_usage_perc 0.4\n").signals.kvUsage).toBe(0.4);
+    expect(readVllm("vllm:gpu_cache_usage_perc 0.3\n").signals.kvUsage).toBe(0.3);
+    expect(readVllm("vllm:gpu_cache_usage_perc 0.3\nvllm:kv_cache_usage_perc 0.4\n").signals.kvUsage).toBe(0.4);
   });
 
   it("counts only those who wait for room where the page says why they wait", () => {
-    const { waiting } = read(`
+    const { waiting } = readVllm(`
 vllm:num_requests_waiting 300
 vllm:num_requests_waiting_by_reason{reason="capacity"} 4
 vllm:num_requests_waiting_by_reason{reason="deferred"} 296
@@ -67,13 +62,13 @@ vllm:num_requests_waiting_by_reason{reason="deferred"} 296
   });
 
   it("reads ready replicas from engines that say them, zero included", () => {
-    expect(read("guidevane_emulator_ready_replicas 3\n").signals.readyReplicas).toBe(3);
-    expect(read("guidevane_emulator_ready_replicas 0\n").signals.readyReplicas).toBe(0);
+    expect(readVllm("guidevane_emulator_ready_replicas 3\n").signals.readyReplicas).toBe(3);
+    expect(readVllm("guidevane_emulator_ready_replicas 0\n").signals.readyReplicas).toBe(0);
   });
 
   it("B083: takes an engine that sleeps for one without a ready replica, until it wakes", () => {
     const page = (awake: string) =>
-      read(
+      readVllm(
         `vllm:engine_sleep_state{engine="0",sleep_state="awake"} ${awake}\n` +
           'vllm:engine_sleep_state{engine="0",sleep_state="weights_offloaded"} 0\n',
       ).signals.readyReplicas;
@@ -88,7 +83,7 @@ const hasData = existsSync(join(DATA, "metrics"));
 describe.skipIf(!hasData)(
   `recorded pages of vLLM${hasData ? "" : " (skipped: no recorded data; set GUIDEVANE_DATA)"}`,
   () => {
-    const page = (path: string) => read(readFileSync(join(DATA, path), "utf8"));
+    const page = (path: string) => readVllm(readFileSync(join(DATA, path), "utf8"));
 
     it("gives the numbers of vLLM 0.32 under load", () => {
       const { signals, counters } = page("engines/vllm/metrics-load.txt");

@@ -5,6 +5,7 @@ import { parseProfile, seededRandom } from "@guidevane/core";
 import { describe, expect, it } from "vitest";
 import { fitProfile } from "./fit-profile.ts";
 import type { LoadCurve } from "./load-curve.ts";
+import { parseLoadPoints } from "./load-points.ts";
 import { curvesOfLog, type LogCurves } from "./log-curves.ts";
 import { readRequestLog } from "./read-log.ts";
 
@@ -136,6 +137,24 @@ describe("load levels of a log", () => {
     expect(curves[0]!.points[0]).toMatchObject({ ttftMs: 10, tbotMs: 10, ttftP50Ms: 10, ttftP99Ms: 10 });
   });
 
+  it("keep workloads apart, and a fit to one is tried on the other", async () => {
+    const head = `${HEAD},workload`;
+    const lines = ["short", "long"].flatMap((workload, at) =>
+      sweep([1, 4, 16]).map(({ startMs, prompt, output, ttftMs, e2eMs }) =>
+        [startMs, prompt * (1 + at), output, ttftMs * (1 + at), e2eMs + ttftMs * at, workload, workload].join(),
+      ),
+    );
+    async function* chunks(): AsyncGenerator<Uint8Array> {
+      yield Buffer.from([head, ...lines].join("\n"));
+    }
+    const { curves } = curvesOfLog(await readRequestLog([{ name: "log", chunks: chunks() }]));
+    expect(curves.map(({ source }) => source)).toEqual(["short", "long"]);
+    const { source } = fitProfile(curves[1]!, { curves, data: "log" });
+    // The long one's TTFT is in proportion to its prompt, and its TBOT the same.
+    expect(source.otherWorkloadError.ttft).toBeLessThan(0.1);
+    expect(source.otherWorkloadError.tbot).toBeLessThan(0.1);
+  });
+
   it("keep the engines of a mixed log apart", async () => {
     const head = `${HEAD},engine`;
     const lines = ["a", "b"].flatMap((engine, at) =>
@@ -175,6 +194,7 @@ describe("a profile of a log", () => {
 });
 
 const DATA = process.env.GUIDEVANE_DATA ?? "../shared/data";
+const POINTS = join(DATA, "profiles/engine_load_points.csv");
 const LOG = join(DATA, "profiles/b200_multiturn_requests.csv.gz");
 
 describe.skipIf(!existsSync(LOG))(`the log of a real vLLM (${LOG})`, () => {
@@ -193,6 +213,33 @@ describe.skipIf(!existsSync(LOG))(`the log of a real vLLM (${LOG})`, () => {
     near(one!, [16, 32, 64, 128, 256, 512]);
     near(eight!, [16, 32, 64, 128, 256]);
   });
+
+  it.skipIf(!existsSync(POINTS))(
+    "gives the means that the benchmark's own summary has: TBOT within 3 %, TTFT within 8 % up to 64 in flight",
+    async () => {
+      const { curves } = curvesOfLog(await readRequestLog([{ name: "b200", chunks: chunks() }]));
+      const { curves: summaries } = parseLoadPoints(readFileSync(POINTS, "utf8"), "points");
+      const rows = summaries.filter(
+        ({ source, deployment }) => source === "inferencex-multiturn" && / off$/.test(deployment.parallel),
+      );
+      let compared = 0;
+      for (const { deployment, points } of curves)
+        for (const point of points.filter(({ inFlight }) => inFlight < 260)) {
+          const summary = rows
+            .filter((row) => row.deployment.gpuCount === deployment.gpuCount)
+            .flatMap((row) => row.points)
+            .find(({ inFlight }) => Math.abs(inFlight / point.inFlight - 1) < 0.1)!;
+          // The summaries have the first prompts in them, which all come at once; past saturation they are most of it.
+          const rest = deployment.gpuCount === 1 && point.inFlight > 100;
+          if (!rest)
+            expect(Math.abs(point.tbotMs / summary.tbotMs - 1), `TBOT at ${point.inFlight}`).toBeLessThan(0.03);
+          if (point.inFlight < 70)
+            expect(Math.abs(point.ttftMs / summary.ttftMs - 1), `TTFT at ${point.inFlight}`).toBeLessThan(0.08);
+          compared += 1;
+        }
+      expect(compared).toBe(10);
+    },
+  );
 
   it("is predicted at a level left out within 5 % (TTFT mean and p50, TBOT, E2E) and 12 % (TTFT p99) on 8 GPUs, and saturates at 128 on one", async () => {
     const { curves } = curvesOfLog(await readRequestLog([{ name: "b200", chunks: chunks() }]));
