@@ -125,6 +125,9 @@ const timers = z.strictObject({
   firstTokenMs: positive.default(60_000).describe("Until the first content of a stream."),
   idleMs: positive.default(30_000).describe("Longest silence inside an answer."),
   totalMs: notNegative.default(0).describe("Longest whole answer; 0 = no limit."),
+  clientIdleMs: positive
+    .default(75_000)
+    .describe("How long a client's connection is kept without a request. A balancer in front must keep it for less."),
 });
 
 const limits = z.strictObject({
@@ -132,6 +135,9 @@ const limits = z.strictObject({
   headMs: positive.default(10_000),
   bodyBytes: z.int().positive().default(33_554_432),
   bodyMs: positive.default(60_000),
+  connections: count
+    .default(20_000)
+    .describe("Clients' connections at a time; beyond it those idle for longest are closed. More needs more memory."),
   maxStreams: count.default(10_000).describe("Most requests at engines at a time. More needs more memory."),
   queue: z
     .int()

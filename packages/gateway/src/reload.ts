@@ -4,6 +4,8 @@ import { type Fleet, GuidevaneError, problem, showProblem } from "@guidevane/cor
 const AT_START = [
   ["gateway.limits.headBytes", (fleet: Fleet) => fleet.gateway.limits.headBytes],
   ["gateway.limits.headMs", (fleet: Fleet) => fleet.gateway.limits.headMs],
+  ["gateway.limits.connections", (fleet: Fleet) => fleet.gateway.limits.connections],
+  ["gateway.timers.clientIdleMs", (fleet: Fleet) => fleet.gateway.timers.clientIdleMs],
   ["gateway.timers.connectMs", (fleet: Fleet) => fleet.gateway.timers.connectMs],
 ] as const;
 

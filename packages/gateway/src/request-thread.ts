@@ -20,7 +20,7 @@ import { PlainEngineClient } from "./plain-engine-client.ts";
 import { ResponseMemory } from "./response-memory.ts";
 import { createRoute } from "./route.ts";
 import { Routing } from "./routing.ts";
-import { createFront } from "./server.ts";
+import { createFront, type FrontLimits } from "./server.ts";
 import { SharedTimer } from "./shared-timer.ts";
 import { UndiciEngineClient } from "./undici-client.ts";
 
@@ -148,7 +148,7 @@ export class RequestThread {
     });
     this.#lookAtAnswers();
     this.#front = createFront(
-      settings.gateway.limits,
+      frontLimits(settings.gateway, options.state.threads),
       (request, response) => {
         if (this.#stopped !== null) response.shouldKeepAlive = false;
         route(request, response);
@@ -265,6 +265,12 @@ export class RequestThread {
     this.#engines.adopt(routing.snapshot);
     return routing;
   }
+}
+
+/** One thread's part: the kernel spreads connections evenly. */
+function frontLimits({ limits, timers }: Fleet["gateway"], threads: number): FrontLimits {
+  const { headBytes, headMs, connections } = limits;
+  return { headBytes, headMs, connections: Math.ceil(connections / threads), idleMs: timers.clientIdleMs };
 }
 
 function keysOf({ clientKeys }: RequestSettings): ClientKeys | null {

@@ -3,9 +3,9 @@ import type { Socket } from "node:net";
 import type { Duplex } from "node:stream";
 import type { Fleet } from "@guidevane/core";
 import { type ApiError, rawError } from "./api-error.ts";
+import { FrontRequest } from "./front-request.ts";
 
-/** Idle client connections are kept longer than most balancers before us keep theirs. */
-const KEEP_ALIVE_MS = 75_000;
+export type FrontServer = Server<typeof FrontRequest, typeof ServerResponse>;
 
 /** How long a connection that is given up may still take to send what was written to it. */
 const FLUSH_MS = 500;
@@ -15,6 +15,7 @@ const SLOW_HEAD_CHECK_MS = 1000;
 
 const UNFINISHED: unique symbol = Symbol("unfinished");
 const CLOSING: unique symbol = Symbol("closing");
+const LAST_ANSWER: unique symbol = Symbol("last answer");
 
 /** A client's connection, with what is known of it. */
 interface FrontSocket extends Socket {
@@ -22,19 +23,33 @@ interface FrontSocket extends Socket {
   [UNFINISHED]?: ServerResponse[];
   /** An answer that began says that it closes the connection. */
   [CLOSING]?: boolean;
+  /** Counts answers of the server: a connection whose last one has a lower number is idle for longer. */
+  [LAST_ANSWER]?: number;
 }
+
+/** What a front bounds. */
+export interface FrontLimits extends Pick<Fleet["gateway"]["limits"], "headBytes" | "headMs"> {
+  /** At a time, idle ones among them. */
+  readonly connections: number;
+  /** How long a connection is kept without a request. */
+  readonly idleMs: number;
+}
+
+/** At the limit this part of the connections is closed at once, if idle: to find those idle for longest, all are looked at. */
+const ROOM_MADE = 0.01;
 
 /**
  * The HTTP server in front: node's parser with its limits set, and an answer in the API's shape for what the parser
  * itself refuses. `onRefused` is told of those that were no request yet, `onFinished` of each answer that went out.
  */
 export function createFront(
-  limits: Fleet["gateway"]["limits"],
-  onRequest: (request: IncomingMessage, response: ServerResponse) => void,
+  limits: FrontLimits,
+  onRequest: (request: FrontRequest, response: ServerResponse) => void,
   onRefused: () => void,
   onFinished: () => void,
-): Server {
-  const server = createServer({
+): FrontServer {
+  const server = createServer<typeof FrontRequest, typeof ServerResponse>({
+    IncomingMessage: FrontRequest,
     maxHeaderSize: limits.headBytes,
     headersTimeout: limits.headMs,
     // The body has a timer of its own.
@@ -42,20 +57,35 @@ export function createFront(
     // `accept` looks for it, and answers in the API's shape.
     requireHostHeader: false,
     connectionsCheckingInterval: SLOW_HEAD_CHECK_MS,
-    keepAliveTimeout: KEEP_ALIVE_MS,
+    keepAliveTimeout: limits.idleMs,
     noDelay: true,
   });
-  // Each request in a pipeline listens for its client's leaving.
-  server.on("connection", (socket) => socket.setMaxListeners(0));
+  const open = new Set<FrontSocket>();
+  let answered = 0;
+  server.on("connection", (socket: FrontSocket) => {
+    // Each request in a pipeline listens for its client's leaving.
+    socket.setMaxListeners(0);
+    if (open.size >= limits.connections) closeIdle(open, Math.ceil(limits.connections * ROOM_MADE));
+    if (open.size >= limits.connections) {
+      onRefused();
+      socket[CLOSING] = true;
+      socket.end(rawError(FULL));
+      setTimeout(() => socket.destroy(), FLUSH_MS).unref();
+      return;
+    }
+    open.add(socket);
+    socket.once("close", () => open.delete(socket));
+  });
   const onFinish = function (this: ServerResponse): void {
     const socket = this.req.socket as FrontSocket;
     const answers = socket[UNFINISHED]!;
     if (answers.length === 1) answers.pop();
     else answers.splice(answers.indexOf(this), 1);
     if (!this.shouldKeepAlive) socket[CLOSING] = true;
+    socket[LAST_ANSWER] = answered++;
     onFinished();
   };
-  const serve = (request: IncomingMessage, response: ServerResponse): void => {
+  const serve = (request: FrontRequest, response: ServerResponse): void => {
     const socket = request.socket as FrontSocket;
     // An answer before it in the pipeline closes the connection, so nobody would hear of this one.
     if (socket[CLOSING] === true) {
@@ -101,6 +131,22 @@ export function createFront(
   return server;
 }
 
+/** Closes up to so many connections that had an answer and have no request, those idle for longest. */
+function closeIdle(open: Set<FrontSocket>, most: number): void {
+  const idle = [...open].filter((socket) => socket[UNFINISHED]?.length === 0);
+  idle.sort((a, b) => a[LAST_ANSWER]! - b[LAST_ANSWER]!);
+  for (const socket of idle.slice(0, most)) {
+    open.delete(socket);
+    socket.destroy();
+  }
+}
+
+const FULL: ApiError = {
+  status: 503,
+  code: "gateway_overloaded",
+  message: "the gateway has as many connections as it may",
+};
+
 const CONNECT: ApiError = {
   status: 405,
   code: "method_not_allowed",
@@ -108,7 +154,7 @@ const CONNECT: ApiError = {
   headers: { allow: "GET, HEAD, POST" },
 };
 
-function parserError(error: NodeJS.ErrnoException, limits: Fleet["gateway"]["limits"]): ApiError {
+function parserError(error: NodeJS.ErrnoException, limits: FrontLimits): ApiError {
   switch (error.code) {
     case "HPE_HEADER_OVERFLOW":
       return {

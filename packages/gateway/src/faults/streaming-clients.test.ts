@@ -1,7 +1,7 @@
 import { afterEach, describe, expect, it } from "vitest";
 import { answersWell, begun, chat, D, DONE, FIN, faultBench, NORMAL } from "../testing/fault-bench.ts";
 import { headerIn } from "../testing/raw-client.ts";
-import { chunked, jsonAnswer, LAST_CHUNK, STREAM_HEAD } from "../testing/scripted-engine.ts";
+import { chunked, type EngineRequestSeen, jsonAnswer, LAST_CHUNK, STREAM_HEAD } from "../testing/scripted-engine.ts";
 import { CHAT, createSetup, eventually, metric, PLAIN_BODY } from "../testing/setup.ts";
 
 /** Clients that leave, reset, ask oddly or send much. */
@@ -163,5 +163,52 @@ describe("a connection that a client keeps", () => {
     await bench.gateway.stop(60_000);
     await client.closed;
     expect(performance.now() - fromMs).toBeLessThan(5000);
+  });
+
+  it("B047: is kept for as long as the fleet file says, and no longer", async () => {
+    const extra = "gateway: { timers: { clientIdleMs: 300 } }";
+    const bench = await faultBench(setup, { a: ({ socket }) => void socket.write(jsonAnswer("{}")) }, { extra });
+    const client = await bench.client();
+    for (let i = 0; i < 3; i++) {
+      client.post(CHAT, PLAIN_BODY);
+      expect((await client.answer()).status).toBe(200);
+      await new Promise((resolve) => setTimeout(resolve, 150));
+    }
+    const idleFromMs = performance.now();
+    await client.closed;
+    expect(performance.now() - idleFromMs).toBeLessThan(5000);
+  });
+
+  it("B047: gives way to a new one at the limit if it is idle, the one idle for longest first, and never with a request", async () => {
+    const held: EngineRequestSeen[] = [];
+    const extra = "gateway: { limits: { connections: 4 } }";
+    const bench = await faultBench(setup, { a: (request) => void held.push(request) }, { extra });
+    const clients = await Promise.all([0, 1, 2, 3].map(() => bench.client()));
+    const begin = async (at: number): Promise<void> => {
+      const before = held.length;
+      clients[at]!.post(CHAT, PLAIN_BODY);
+      await eventually(() => held.length === before + 1);
+    };
+    const end = async (at: number): Promise<void> => {
+      held.at(-1)!.socket.write(jsonAnswer("{}"));
+      expect((await clients[at]!.answer()).status).toBe(200);
+    };
+    for (const at of [2, 0, 3]) {
+      await begin(at);
+      await end(at);
+    }
+    await begin(1);
+    const fifth = await bench.client();
+    await clients[2]!.closed;
+    const [sixth, seventh] = [await bench.client(), await bench.client()];
+    await clients[0]!.closed;
+    await clients[3]!.closed;
+    for (const client of [fifth, sixth, seventh]) client.post(CHAT, PLAIN_BODY);
+    await eventually(() => held.length === 7);
+    const refused = await bench.client();
+    expect((await refused.answer()).status).toBe(503);
+    await refused.closed;
+    for (const { socket } of held.slice(3)) socket.write(jsonAnswer("{}"));
+    for (const client of [clients[1]!, fifth, sixth, seventh]) expect((await client.answer()).status).toBe(200);
   });
 });
