@@ -237,7 +237,7 @@ describe("the control plane", () => {
     expect(plane.feedsEver).toBe(1);
   });
 
-  it("says by its feed that an engine has no ready replica: it takes nothing until it has one", async () => {
+  it("B083: says by its feed that an engine has no ready replica, as one that sleeps: it takes nothing until it has one", async () => {
     const { fleet } = await twoEngines();
     const plane = await control();
     const gateway = await setup.gateway(fleet, { controlUrls: [plane.url] });

@@ -154,13 +154,25 @@ describe("an engine's health", () => {
     expect(health.facts().factor).toBe(0.75);
     health.setReadyReplicas(5);
     expect(health.facts().factor).toBe(1);
-    health.setReadyReplicas(0);
-    expect(shown()).toEqual({ ...TAKES, out: true, word: "not-ready" });
-    health.setReadyReplicas(null);
-    expect(shown()).toEqual({ ...TAKES, word: "ready" });
     health.rebase({ ...BASIS, replicas: 4, plannedReady: 2 });
     health.setReadyReplicas(1);
     expect(health.facts().factor).toBe(0.5);
+    health.setReadyReplicas(0);
+    expect(shown()).toEqual({ ...TAKES, out: true, word: "not-ready" });
+  });
+
+  it.each([1, null])("B083: gives an engine without a ready replica its share back by a ramp (%s)", (count) => {
+    const { health, shown, clock } = start();
+    health.answered();
+    health.setReadyReplicas(0);
+    expect(shown().out).toBe(true);
+    health.setReadyReplicas(count);
+    expect(shown()).toEqual({ ...TAKES, word: "ready" });
+    expect(health.facts().factor).toBeCloseTo(0.1, 9);
+    clock.advance(RAMP_MS / 2);
+    expect(health.facts().factor).toBeCloseTo(0.55, 9);
+    clock.advance(RAMP_MS / 2);
+    expect(health.facts().factor).toBe(1);
   });
 
   it("follows the operator over everything else, and the snapshot where the operator says nothing", () => {

@@ -104,7 +104,8 @@ export class EngineHealth {
 
   /** Ready replicas as last reported; null = not known, which is not zero. */
   setReadyReplicas(count: number | null): void {
-    if (this.#readyReplicas === 0 && count !== null && count > 0) this.#rampFromMs = this.#clock.nowMs();
+    // Also where its number is no longer known: an engine that slept says nothing of replicas when it is awake.
+    if (this.#readyReplicas === 0 && count !== 0) this.#rampFromMs = this.#clock.nowMs();
     this.#readyReplicas = count;
     this.#noteChange();
   }

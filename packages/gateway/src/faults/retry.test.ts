@@ -7,6 +7,7 @@ import { beforePair } from "../testing/pair.ts";
 import { headerIn } from "../testing/raw-client.ts";
 import { chunked, jsonAnswer, LAST_CHUNK } from "../testing/scripted-engine.ts";
 import { CHAT, createSetup, eventually, metric, PLAIN_BODY } from "../testing/setup.ts";
+import { SilentPort } from "../testing/silent-port.ts";
 
 /** When another engine is asked, and what it is asked. */
 
@@ -115,6 +116,28 @@ describe("another engine", () => {
     client.post(CHAT, chat());
     expect(headerIn(await client.answer(), "x-guidevane-engine")).toBe("b");
   });
+
+  it.skipIf(process.platform !== "linux")(
+    "B071: answers fifty requests before an address that drops what connects, and few of them after its limit",
+    async () => {
+      const silent = await SilentPort.start();
+      setup.cleanups.push(() => silent.stop());
+      const b = await setup.engine(answersWell);
+      const gateway = await beforePair(setup, [silent.url, b], "gateway: { timers: { connectMs: 300 } }", {
+        probe: async () => ({ kind: "connected" }),
+      });
+      const client = await setup.client(gateway);
+      let waited = 0;
+      for (let i = 0; i < 50; i++) {
+        client.post(CHAT, chat());
+        const answer = await client.answer();
+        expect(answer.body.toString()).toBe(NORMAL);
+        if (headerIn(answer, "x-guidevane-reason") === "retry") waited += 1;
+      }
+      expect(waited).toBeGreaterThan(0);
+      expect(waited).toBeLessThan(10);
+    },
+  );
 });
 
 describe("attempts", () => {
