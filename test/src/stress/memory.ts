@@ -22,7 +22,8 @@ export interface MemoryTrend {
   readonly slopeMbPerHour: number | null;
 }
 
-interface Point {
+/** What a process held at a time of the run. */
+export interface Point {
   readonly pid: number;
   readonly atMs: number;
   readonly mb: number;
@@ -97,7 +98,7 @@ export class MemoryWatch {
   }
 }
 
-function trend(points: readonly Point[], runMs: number): MemoryTrend {
+export function trend(points: readonly Point[], runMs: number): MemoryTrend {
   const within = (from: number, to: number): Point[] =>
     points.filter(({ atMs }) => atMs >= from * runMs && atMs < to * runMs);
   const late = within(0.5, 1);
