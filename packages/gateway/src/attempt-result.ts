@@ -22,8 +22,10 @@ export interface AttemptOptions {
   /** Built when it is sent, and not kept: its body may be large. */
   engineRequest(): EngineRequest;
   readonly response: ServerResponse;
-  /** The client's connection: when it closes, the client has left. A response waiting in a pipeline is not told so itself. */
+  /** The client's connection. */
   readonly socket: Socket;
+  /** Who is told when the client leaves; null = nobody any more. */
+  whenGone(task: (() => void) | null): void;
   readonly clock: Clock;
   readonly timers: AttemptTimers;
   /** When the client no longer waits, by the clock; null = it has not said. */

@@ -68,8 +68,8 @@ export class Attempt implements EngineEvents, RunningAttempt, ClientPace {
   }
 
   start(): void {
-    const { client, clock, socket, deadlineAtMs } = this.#options;
-    socket.on("close", this.#onClientGone);
+    const { client, clock, deadlineAtMs } = this.#options;
+    this.#options.whenGone(() => this.#onClientGone());
     if (deadlineAtMs !== null)
       this.#stops.push(clock.after(deadlineAtMs - this.#figures.startMs, () => this.#giveUp(DEADLINE, "cancelled")));
     const call = client.send(this.#options.engineRequest(), this);
@@ -275,12 +275,12 @@ export class Attempt implements EngineEvents, RunningAttempt, ClientPace {
     this.#settle({ kind: "over", report });
   }
 
-  readonly #onClientGone = (): void => {
+  #onClientGone(): void {
     if (this.#phase === "over") return;
     this.#call?.abort();
     this.#answer.abandon();
     this.#settle({ kind: "over", report: this.#report("cancelled") });
-  };
+  }
 
   #retry(head: EngineHead | null): AttemptResult {
     const kept = head === null ? null : { ...head, body: Buffer.concat(this.#kept) };
@@ -297,7 +297,7 @@ export class Attempt implements EngineEvents, RunningAttempt, ClientPace {
     this.#phase = "over";
     this.#timer.stop();
     for (const stop of this.#stops) stop();
-    this.#options.socket.off("close", this.#onClientGone);
+    this.#options.whenGone(null);
     this.#options.onOver(result);
   }
 }

@@ -5,6 +5,7 @@ import { brotliDecompress, constants, gunzip, zstdDecompress } from "node:zlib";
 import type { Clock } from "@guidevane/core";
 import type { ApiError } from "./api-error.ts";
 import type { BodyMemory, BodyShare } from "./body-memory.ts";
+import type { FrontRequest } from "./front-request.ts";
 import type { LoopTurns } from "./loop-turns.ts";
 
 export interface BodyLimits {
@@ -46,36 +47,9 @@ export interface BodyParts {
   readonly memory: BodyMemory;
 }
 
-/**
- * Collects a request's body into one buffer, under the limits of size and time, and gives it to `onRead`, in a later turn
- * than this. A large one waits for a turn of its own.
- */
+/** Collects a request's body into one buffer, under the limits of size and time. A large one waits for a turn of its own. */
 export function readBody(
-  request: IncomingMessage,
-  limits: BodyLimits,
-  parts: BodyParts,
-  share: BodyShare,
-  onRead: (read: BodyRead) => void,
-): void {
-  // What came in one piece with its head is there by then, if not its end: it needs neither a timer nor to be listened for.
-  process.nextTick(() => {
-    const isHere = request.complete || request.readableLength === Number(request.headers["content-length"]);
-    if (isHere && !request.destroyed) onRead(readWhole(request, limits, share));
-    else awaitBody(request, limits, parts, share, onRead);
-  });
-}
-
-function readWhole(request: IncomingMessage, { bodyBytes }: BodyLimits, share: BodyShare): BodyRead {
-  const bytes = (request.read() as Buffer | null) ?? NO_BYTES;
-  if (bytes.length > bodyBytes) return { kind: "refused", error: tooLarge(bodyBytes) };
-  if (!share.add(bytes.length)) return { kind: "refused", error: NO_ROOM };
-  return { kind: "body", bytes };
-}
-
-const NO_BYTES: Buffer = Buffer.alloc(0);
-
-function awaitBody(
-  request: IncomingMessage,
+  request: FrontRequest,
   limits: BodyLimits,
   { clock, turns }: BodyParts,
   share: BodyShare,
@@ -84,29 +58,11 @@ function awaitBody(
   const bytes = new ByteCollector();
   const finish = (read: BodyRead): void => {
     stopTimer();
-    request.off("data", onData).off("end", onEnd).off("close", onGone).off("error", onGone);
-    // Unhandled, a later error of an unread request would end the process.
-    request.on("error", ignoreLateError);
+    request.onGone = null;
+    if (read.kind === "refused") request.readInto(null);
     onRead(read);
   };
-  const onData = (chunk: Buffer): void => {
-    bytes.add(chunk);
-    if (bytes.length > limits.bodyBytes) finish({ kind: "refused", error: tooLarge(limits.bodyBytes) });
-    else if (!share.add(chunk.length)) finish({ kind: "refused", error: NO_ROOM });
-  };
   const onWhole = (): void => finish({ kind: "body", bytes: bytes.take() });
-  const onEnd = (): void => {
-    stopTimer();
-    // Its end closes the request as well; whether the client is still there is asked later.
-    request.off("close", onGone);
-    if (bytes.length <= HEAVY_BYTES) onWhole();
-    else void turns.next().then(onWhole);
-  };
-  const onGone = (): void => finish({ kind: "gone" });
-  if (request.destroyed) {
-    onRead({ kind: "gone" });
-    return;
-  }
   const stopTimer = clock.after(limits.bodyMs, () =>
     finish({
       kind: "refused",
@@ -118,7 +74,23 @@ function awaitBody(
       },
     }),
   );
-  request.on("data", onData).on("end", onEnd).on("close", onGone).on("error", onGone);
+  request.onGone = () => finish({ kind: "gone" });
+  request.readInto({
+    onChunk(chunk) {
+      bytes.add(chunk);
+      if (bytes.length > limits.bodyBytes) finish({ kind: "refused", error: tooLarge(limits.bodyBytes) });
+      else if (!share.add(chunk.length)) finish({ kind: "refused", error: NO_ROOM });
+    },
+    onWhole() {
+      if (bytes.length <= HEAVY_BYTES) onWhole();
+      else {
+        stopTimer();
+        // Whether the client is still there is asked later.
+        request.onGone = null;
+        void turns.next().then(onWhole);
+      }
+    },
+  });
 }
 
 /** A chunk is a view of what was read from the socket with it; a body of one-byte chunks would hold a thousand times its size. */
@@ -138,13 +110,11 @@ class ByteCollector {
   }
 
   take(): Buffer {
+    if (this.#joined.length === 0 && this.#chunks.length === 1) return this.#chunks[0]!;
     const all = [...this.#joined, ...this.#chunks];
-    return all.length === 1 ? all[0]! : Buffer.concat(all, this.length);
+    return Buffer.concat(all, this.length);
   }
 }
-
-/** The client has left or was refused; that was answered already. */
-function ignoreLateError(): void {}
 
 export type Readable =
   | { readonly kind: "body"; readonly bytes: Buffer }

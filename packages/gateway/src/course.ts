@@ -154,6 +154,10 @@ export class Course implements AttemptOptions {
     return this.budget.allow(afterAttempt(end, seen, random()));
   }
 
+  whenGone(task: (() => void) | null): void {
+    this.exchange.request.onGone = task;
+  }
+
   onCommit(): void {
     const { exchange } = this;
     exchange.body = EMPTY;

@@ -87,6 +87,7 @@ describe("an attempt", () => {
         client,
         engineRequest: () => REQUEST,
         onOver,
+        whenGone() {},
         socket,
         response: new ServerResponse(new IncomingMessage(socket)),
         clock: systemClock,

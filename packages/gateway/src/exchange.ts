@@ -8,13 +8,14 @@ import type { Client } from "./client-keys.ts";
 import type { DecisionDraft } from "./decision-draft.ts";
 import type { EngineRequest } from "./engine-client.ts";
 import type { Engine } from "./engines.ts";
+import type { FrontRequest } from "./front-request.ts";
 import type { RequestHead } from "./head-facts.ts";
 import { headersToEngine, queryToEngine } from "./headers.ts";
 import type { Routing } from "./routing.ts";
 
 /** One request from its head to its outcome. */
 export interface Exchange {
-  readonly request: IncomingMessage;
+  readonly request: FrontRequest;
   readonly response: ServerResponse;
   readonly requestId: string;
   readonly arrivedMs: number;

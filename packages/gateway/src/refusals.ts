@@ -98,6 +98,10 @@ export function refuseUnread(
   clock: Clock,
 ): void {
   sendError(response, error, manner);
+  if (request.complete) {
+    response.end();
+    return;
+  }
   const end = (): void => {
     stop();
     request.off("end", end).off("close", end);

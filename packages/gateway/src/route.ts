@@ -1,4 +1,4 @@
-import type { IncomingMessage, ServerResponse } from "node:http";
+import type { ServerResponse } from "node:http";
 import type { Outcome } from "@guidevane/core";
 import type { Admitted, Waiting } from "@guidevane/guard";
 import { HEAD, type HeadFacts, NO_CLASS, OUT, OUT_WORDS, ROUTE_STATUS, type RouteStatus } from "@guidevane/selector";
@@ -26,6 +26,7 @@ import { noteRouting } from "./decision-notes.ts";
 import type { Decisions } from "./decisions.ts";
 import { type Exchange, isClientRetry, ownAnswer } from "./exchange.ts";
 import { Forwarder, type ForwardParts } from "./forward.ts";
+import type { FrontRequest } from "./front-request.ts";
 import { createHeadFacts, fillHead, readHead } from "./head-facts.ts";
 import { LoopTurns } from "./loop-turns.ts";
 import { OTHER } from "./metrics.ts";
@@ -55,7 +56,7 @@ export interface RouteParts extends ForwardParts {
  * The request path: read, classify, choose an engine, forward, try another one if that may help, count how it went. It
  * waits for the client and for engines, never for the control plane.
  */
-export function createRoute(parts: RouteParts): (request: IncomingMessage, response: ServerResponse) => void {
+export function createRoute(parts: RouteParts): (request: FrontRequest, response: ServerResponse) => void {
   const path = new RequestPath(parts);
   return (request, response) => {
     const requestId = requestIdOf(request.headers["x-request-id"] as string | undefined, parts.clock, parts.random);
@@ -97,7 +98,7 @@ class RequestPath {
     });
   }
 
-  serve(request: IncomingMessage, response: ServerResponse, requestId: string): void {
+  serve(request: FrontRequest, response: ServerResponse, requestId: string): void {
     try {
       const exchange = this.#readHead(request, response, requestId);
       if (exchange === null) return;
@@ -110,7 +111,7 @@ class RequestPath {
   }
 
   /** Null where the head says enough for an answer: what can't be served ends here, unseen by any engine. */
-  #readHead(request: IncomingMessage, response: ServerResponse, requestId: string): Exchange | null {
+  #readHead(request: FrontRequest, response: ServerResponse, requestId: string): Exchange | null {
     const { clock, settings } = this.#parts;
     const arrivedMs = clock.nowMs();
     response.on("error", ignoreLateError);
