@@ -2,7 +2,9 @@ import { cycleFinding } from "./cycle.ts";
 import { ageFinding, churnFinding, errorFinding, outageFinding } from "./disturbances.ts";
 import { loadsFinding } from "./loads.ts";
 import { objectiveFinding } from "./objective.ts";
+import { placementFinding } from "./placement.ts";
 import { speedFinding } from "./speed.ts";
+import { stormFinding } from "./storm.ts";
 
 /** The tables of docs/findings.md, one by its name or all; `loads` and `cycle` take loads after it, as in `loads 0.8`. */
 const FINDINGS: Readonly<Record<string, (loads: readonly number[]) => Promise<void>>> = {
@@ -13,6 +15,8 @@ const FINDINGS: Readonly<Record<string, (loads: readonly number[]) => Promise<vo
   age: ageFinding,
   outage: outageFinding,
   error: errorFinding,
+  placement: placementFinding,
+  storm: stormFinding,
   speed: speedFinding,
 };
 

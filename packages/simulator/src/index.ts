@@ -6,8 +6,10 @@ export type { Controls } from "./emulator-controls.ts";
 export { type Admission, EngineModel, type EngineModelOptions, type RequestSize } from "./engine-model.ts";
 export type { EmulatedEngineCounts, EmulatedEngineOptions, ReceivedRequest } from "./engine-server.ts";
 export { describedBy } from "./lab/described-by.ts";
+export type { GuidevaneParts } from "./lab/guidevane/parts.ts";
 export { type LabRun, runLab } from "./lab/lab.ts";
 export type { ClientOptions, Failure, LabOptions } from "./lab/lab-options.ts";
+export { guidevaneWith } from "./lab/policies/guidevane.ts";
 export { POLICIES } from "./lab/policies/index.ts";
 export {
   NOBODY,
@@ -20,6 +22,15 @@ export {
 export { figuresOf, type PolicyFigures, type Slo } from "./lab/report/figures.ts";
 export { type LabReport, type ReportFacts, reportOf } from "./lab/report/report.ts";
 export { reportPage } from "./lab/report/report-page.ts";
+export {
+  runStorm,
+  STORM_RULES,
+  type Storm,
+  type StormOptions,
+  type StormRule,
+  TRIGGERS,
+  type Trigger,
+} from "./lab/storm.ts";
 export { type SyntheticOptions, syntheticWorkload } from "./lab/synthetic.ts";
 export { ENDED, type Sample, type Tally } from "./lab/tally.ts";
 export { type ReadTraceOptions, readTrace } from "./lab/traces/index.ts";
