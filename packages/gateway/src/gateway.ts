@@ -6,7 +6,7 @@ import { listen } from "./address.ts";
 import { createAdmin } from "./admin.ts";
 import { loadClientKeys } from "./client-keys.ts";
 import { ControlLink } from "./control-link.ts";
-import { loadCredentials, processSecrets } from "./credentials.ts";
+import { loadCredentials, processSecrets, type SecretSource } from "./credentials.ts";
 import { DemandWindow } from "./demand.ts";
 import { addressesOf, type GatewayOptions } from "./gateway-options.ts";
 import type { Logger } from "./logger.ts";
@@ -58,14 +58,7 @@ export async function startGateway(options: GatewayOptions): Promise<Gateway> {
   const logger: Logger = options.logger ?? pino({ level: process.env.LOG_LEVEL ?? "info" });
   const addresses = addressesOf(options);
   let fleet = options.fleet;
-  const settingsOf = (of: Fleet): RequestSettings => ({
-    gateway: of.gateway,
-    clientKeys: loadClientKeys(of.gateway.clientKeys, secrets),
-    credentials: loadCredentials(of, secrets, (engine, why) =>
-      logger.warn({ engine, why }, "no credentials for this engine"),
-    ),
-  });
-  let settings = settingsOf(fleet);
+  let settings = loadSettings(fleet, secrets, logger);
   const plane = await createRequestPlane({
     ...options,
     ...{ clock, random, probe, logger, settings, threads: count },
@@ -162,7 +155,7 @@ export async function startGateway(options: GatewayOptions): Promise<Gateway> {
     reload(next) {
       checkCluster(next, cluster);
       const keys = restartKeys(fleet, next, snapshots.tag === null);
-      settings = settingsOf(next);
+      settings = loadSettings(next, secrets, logger);
       threads.configure(settings);
       fleet = next;
       return keys;
@@ -171,6 +164,17 @@ export async function startGateway(options: GatewayOptions): Promise<Gateway> {
       stopped ??= stop(graceMs, unreadyMs);
       return stopped;
     },
+  };
+}
+
+/** @throws GuidevaneError `bad_fleet` when the client keys can't be read */
+function loadSettings(fleet: Fleet, secrets: SecretSource, logger: Logger): RequestSettings {
+  return {
+    gateway: fleet.gateway,
+    clientKeys: loadClientKeys(fleet.gateway.clientKeys, secrets),
+    credentials: loadCredentials(fleet, secrets, (engine, why) =>
+      logger.warn({ engine, why }, "no credentials for this engine"),
+    ),
   };
 }
 

@@ -18,7 +18,8 @@ import { SnapshotReader } from "./snapshot-reader.ts";
 import { SnapshotReading } from "./snapshot-reading.ts";
 import { SnapshotThread } from "./snapshot-thread.ts";
 import { Snapshots } from "./snapshots.ts";
-import { WorkerThreads } from "./worker-threads.ts";
+import type { WorkerStart } from "./thread-messages.ts";
+import { WorkerThreads, type WorkerThreadsOptions } from "./worker-threads.ts";
 
 export interface RequestPlaneOptions
   extends Pick<GatewayOptions, "fleet" | "cluster" | "selector" | "native" | "requestWorker">,
@@ -74,30 +75,19 @@ export async function createRequestPlane(options: RequestPlaneOptions): Promise<
     idle: (number) => compiled.letGo(number, thread),
     failed: (requestId, error, stack) => logger.error({ requestId, error, stack }, "request failed"),
   });
-  const start = { state, retryMemory, streamMemory, responseMemory, settings, first };
-  const { random } = options;
-  const threads: RequestThreads =
-    count === 1
-      ? new OwnThread({ ...start, thread: 0, clock, random, factory, news: newsOf(0) })
-      : new WorkerThreads({
-          ...start,
-          selector: factory.kind,
-          count,
-          worker: options.requestWorker,
-          clock,
-          logger,
-          newsOf,
-          onDeath: (thread) => {
-            compiled.letGoOfAll(thread);
-            watch.threadDied(thread);
-            clearStreams(streamMemory, thread);
-            clearThread(state, thread);
-          },
-          onReplaced(thread) {
-            compiled.hold(snapshots.current.number, thread);
-            return snapshots.current;
-          },
-        });
+  const threads = createThreads(options, factory, newsOf, {
+    start: { state, retryMemory, streamMemory, responseMemory, settings, first },
+    onDeath(thread) {
+      compiled.letGoOfAll(thread);
+      watch.threadDied(thread);
+      clearStreams(streamMemory, thread);
+      clearThread(state, thread);
+    },
+    onReplaced(thread) {
+      compiled.hold(snapshots.current.number, thread);
+      return snapshots.current;
+    },
+  });
 
   const prepare = ({ packed }: CompiledSnapshot): Promise<void> => watch.prepare(unpackSnapshot(packed));
   const use = ({ number, packed }: CompiledSnapshot): void => {
@@ -128,4 +118,22 @@ export async function createRequestPlane(options: RequestPlaneOptions): Promise<
       await reader.stop();
     },
   };
+}
+
+/** One is the caller's own, more are workers; `start`, and what is to be done when a worker dies, is of all of them. */
+function createThreads(
+  { threads: count, clock, random, logger, requestWorker }: RequestPlaneOptions,
+  factory: RouterFactory,
+  newsOf: (thread: number) => ThreadNews,
+  {
+    start,
+    onDeath,
+    onReplaced,
+  }: Pick<WorkerThreadsOptions, "onDeath" | "onReplaced"> & {
+    readonly start: Omit<WorkerStart, "selector" | "thread" | "clockZeroMs">;
+  },
+): RequestThreads {
+  if (count === 1) return new OwnThread({ ...start, thread: 0, clock, random, factory, news: newsOf(0) });
+  const worker = { selector: factory.kind, worker: requestWorker, count };
+  return new WorkerThreads({ ...start, ...worker, clock, logger, newsOf, onDeath, onReplaced });
 }
