@@ -7,7 +7,7 @@ import { cellOf, isUsable, NOBODY, type PolicyDefinition } from "../policy.ts";
 export const boundedLoad: PolicyDefinition = {
   name: "bounded-load",
   does: "hashes the key by capacity, passing over engines above a bound of their part; remembers nothing",
-  grid: { bound: [1.25, 1.1, 1.5, 2] },
+  grid: { bound: [1.25, 1.1, 1.5, 2, 3, 5] },
   create(world, { bound }) {
     const { fleet, inFlight } = world;
     const count = fleet.engines.length;

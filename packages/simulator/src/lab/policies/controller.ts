@@ -8,7 +8,7 @@ import { weightedPolicy } from "../weighted-rings.ts";
 export const controller: PolicyDefinition = {
   name: "controller",
   does: "nudges weights towards engines whose smoothed latency is below the mean, by a gain, after a delay",
-  grid: { gain: [0.2, 0.05, 0.5], delay: [0, 1, 3], smoothing: [0.5, 1] },
+  grid: { gain: [0.2, 0.01, 0.02, 0.05, 0.5], delay: [0, 1, 3], smoothing: [0.5, 1] },
   create(world, { gain, delay, smoothing }) {
     const { fleet } = world;
     const weights = fleet.eligible.map((engines) => startWeights(world, engines));

@@ -7,7 +7,7 @@ import { cellOf, isUsable, NOBODY, type PolicyDefinition } from "../policy.ts";
 export const leastInFlight: PolicyDefinition = {
   name: "least-in-flight",
   does: "sends each request where its cluster has the fewest under way for the engine's capacity",
-  grid: { nearPart: [0.02, 0, 0.1] },
+  grid: { nearPart: [0.02, 0, 0.1, 0.3, 1] },
   create(world, { nearPart }) {
     const { fleet, gatewayCluster, inFlight } = world;
     return {

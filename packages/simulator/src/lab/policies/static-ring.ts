@@ -6,7 +6,7 @@ import { WeightedRings } from "../weighted-rings.ts";
 export const staticRing: PolicyDefinition = {
   name: "static-ring",
   does: "routes by a ring of fixed weights, capacity ÷ (round trip + idle TTFT)^power",
-  grid: { power: [1, 0.25, 0.5, 2] },
+  grid: { power: [1, 0, 0.1, 0.25, 0.5, 2] },
   create(world, { power }) {
     const rings = new WeightedRings(world);
     const { fleet } = world;
