@@ -1,5 +1,5 @@
 import { type EngineSpec, type Fleet, GuidevaneError, profileOf, seededRandom } from "@guidevane/core";
-import type { EmulatedEngine, EmulatedEngineOptions } from "@guidevane/simulator";
+import type { EmulatedEngine, EmulatedEngineOptions, EmulatedKindName } from "@guidevane/simulator";
 import type { Command } from "commander";
 import { isLoopback, parseCount, parsePort } from "./address.ts";
 import { badUsage } from "./exit-code.ts";
@@ -13,6 +13,7 @@ interface EmulateFlags {
   profile?: string;
   kind: string;
   replicas: string;
+  kvTokens?: string;
   seed?: string;
   fleet?: string;
 }
@@ -20,21 +21,23 @@ interface EmulateFlags {
 export function addEmulate(program: Command): void {
   program
     .command("emulate")
-    .description("serve emulated engines: OpenAI API, vLLM metrics, latency that grows with load as a profile says")
+    .description(
+      "serve emulated engines: OpenAI API, metrics of their kind, continuous batching at the latencies of a profile",
+    )
     .option("--port <port>", "port on loopback; 0 = a free one")
     .option("--model <name>", "model it serves")
     .option("--profile <file>", "profile file")
-    .option("--kind <kind>", "engine to imitate", "vllm")
+    .option("--kind <kind>", `whose metrics, health path and errors it has: ${KINDS_TEXT}`, "vllm")
     .option("--replicas <n>", "ready replicas", "1")
-    .option("--seed <n>", "spread each request's times by 5 %, drawn from this seed (default: no spread)")
+    .option("--kv-tokens <n>", "KV memory of a replica (default: twice what the streams of full load hold)")
+    .option("--seed <n>", "spread the answers' decoding times by 5 %, drawn from this seed (default: no spread)")
     .option("--fleet <file>", "all engines of a fleet file in this process, each on the port of its URL")
     .action((flags: EmulateFlags) => emulate(flags));
 }
 
 async function emulate(flags: EmulateFlags): Promise<void> {
   const log = createLog("emulate", process.env);
-  if (LATER_KINDS.includes(flags.kind)) badUsage("--kind", flags.kind, "is not supported yet");
-  if (flags.kind !== "vllm") badUsage("--kind", flags.kind, "must be vllm");
+  if (!isEmulated(flags.kind)) badUsage("--kind", flags.kind, `must be ${KINDS_TEXT}`);
   const seed = flags.seed === undefined ? undefined : parseCount("--seed", flags.seed);
   const wanted =
     flags.fleet === undefined ? [await oneEngine(flags)] : ofFleet(await readFleet(flags.fleet), flags.fleet);
@@ -58,7 +61,9 @@ async function emulate(flags: EmulateFlags): Promise<void> {
   }
 }
 
-const LATER_KINDS = ["sglang", "tgi", "llamacpp"];
+/** Those of `EMULATED_KINDS`: the simulator itself is loaded only when it is needed. */
+export const KINDS: readonly EmulatedKindName[] = ["vllm", "sglang", "tgi", "trtllm", "triton", "llamacpp"];
+const KINDS_TEXT = `${KINDS.slice(0, -1).join(", ")} or ${KINDS.at(-1)}`;
 const JITTER = 0.05;
 
 interface Wanted {
@@ -71,8 +76,14 @@ async function oneEngine(flags: EmulateFlags): Promise<Wanted> {
   const model = flags.model ?? badUsage("--model", undefined, "is required without --fleet");
   const file = flags.profile ?? badUsage("--profile", undefined, "is required without --fleet");
   const replicas = parseCount("--replicas", flags.replicas);
+  const kvTokens = flags.kvTokens === undefined ? undefined : parseCount("--kv-tokens", flags.kvTokens);
+  const kind = flags.kind as EmulatedKindName;
   const profile = await readProfile(file);
-  return { name: model, options: { port, models: [model], profile, replicas } };
+  return { name: model, options: { port, models: [model], kind, profile, replicas, kvTokens } };
+}
+
+function isEmulated(kind: string): kind is EmulatedKindName {
+  return (KINDS as readonly string[]).includes(kind);
 }
 
 function ofFleet(fleet: Fleet, file: string): Wanted[] {
@@ -81,6 +92,8 @@ function ofFleet(fleet: Fleet, file: string): Wanted[] {
     options: {
       port: portOf(engine, file),
       models: engine.models,
+      // What is none of them has nothing of its own that could be emulated.
+      kind: isEmulated(engine.kind) ? engine.kind : undefined,
       profile: profileOf(fleet, engine),
       capacityWps: engine.capacityWps,
       replicas: engine.replicas,

@@ -96,7 +96,11 @@ describe("the program", { timeout: 60_000 }, () => {
     ["a port that can't be", ["up", "--port", "70000"], '--port: must be a port, 0 to 65535 (got "70000")'],
     ["a demand that can't be", ["up", "--demand", "lots"], '--demand: must be talk or none (got "lots")'],
     ["threads", ["up", "--threads", "0"], '--threads: must be 1 to 256 (got "0")'],
-    ["a kind of engine for later", ["emulate", "--kind", "tgi"], '--kind: is not supported yet (got "tgi")'],
+    [
+      "a kind that nobody emulates",
+      ["emulate", "--kind", "pool"],
+      "--kind: must be vllm, sglang, tgi, trtllm, triton or",
+    ],
     ["an emulator without a port", ["emulate", "--model", "m", "--profile", PROFILE], "--port: is required"],
     [
       "an admin address without a port",

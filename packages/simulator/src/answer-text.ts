@@ -25,11 +25,13 @@ export function emulatedEmbedding(text: string, dimensions: number): number[] {
 
 /** The emulator's measure of tokens: a quarter of the bytes, at least one. */
 export function countTokens(text: string): number {
-  return Math.max(1, Math.ceil(Buffer.byteLength(text) / 4));
+  return Math.max(1, Math.ceil(Buffer.byteLength(text) / BYTES_PER_TOKEN));
 }
 
+export const BYTES_PER_TOKEN = 4;
+
 /** FNV-1a over UTF-16 units: short, and good enough to tell prompts apart. */
-function hashText(text: string): number {
+export function hashText(text: string): number {
   let hash = 0x811c9dc5;
   for (let i = 0; i < text.length; i++) hash = Math.imul(hash ^ text.charCodeAt(i), 0x01000193) >>> 0;
   return hash;

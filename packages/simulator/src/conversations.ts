@@ -1,4 +1,5 @@
 import type { Random } from "@guidevane/core";
+import { BYTES_PER_TOKEN } from "./answer-text.ts";
 
 /** One request of a conversation, as a client of the OpenAI API sends it. */
 export interface Turn {
@@ -9,7 +10,8 @@ export interface Turn {
 
 /**
  * A crowd of conversations of which one takes a turn at a time, at random; after `TURNS` turns a new one takes its place.
- * Every turn's prompt has the same length, so that a class's requests stay of the size that the plan assumes.
+ * Every turn's prompt has the same length and nothing that a cache would have from the turn before, so that a class's
+ * requests stay of the size that the plan assumes.
  */
 export class Conversations {
   readonly #name: string;
@@ -37,7 +39,7 @@ export class Conversations {
     const bytes = Math.max(1, Math.floor((this.#promptBytes - count + 1) / count));
     const messages = Array.from({ length: count }, (_, index) => ({
       role: index % 2 === 0 ? ("user" as const) : ("assistant" as const),
-      content: fill(`${session} ${index} `, bytes),
+      content: fill(`${turn} ${session} ${index} `, bytes),
     }));
     return { session, messages };
   }
@@ -49,7 +51,6 @@ export class Conversations {
  */
 const CONVERSATIONS = 2000;
 const TURNS = 4;
-const BYTES_PER_TOKEN = 4;
 
 function fill(start: string, bytes: number): string {
   return start.length >= bytes ? start.slice(0, bytes) : start.padEnd(bytes, "lorem ipsum ");

@@ -1,8 +1,9 @@
 import { createServer, type Server } from "node:http";
 import type { AddressInfo } from "node:net";
 import type { Controls } from "./emulator-controls.ts";
+import type { EmulatedEngineCounts } from "./engine-answers.ts";
 import type { EngineModel } from "./engine-model.ts";
-import { type EmulatedEngineCounts, type EmulatedEngineOptions, EngineServer } from "./engine-server.ts";
+import { type EmulatedEngineOptions, EngineServer } from "./engine-server.ts";
 
 export interface EmulatedEngine {
   /** Without a slash at its end. */
@@ -19,9 +20,10 @@ export interface EmulatedEngine {
 }
 
 /**
- * Starts an engine that speaks the OpenAI API (chat completions, completions, embeddings, models; streaming and not),
- * `/health` and vLLM's `/metrics`, and whose latency grows with its load as its profile says. Each word is one token; the
- * end costs one more step, so that an answer takes TTFT + outputTokens·TBOT.
+ * Starts an engine that speaks the OpenAI API (chat completions, completions, embeddings, models; streaming and not), with
+ * health, metrics and errors as its kind has them. It batches continuously, as the lab's engines do, so that its latency
+ * grows with its load as its profile says and a conversation finds its prefix again. Each word is one token; the end costs
+ * one more step, so that an answer takes TTFT + outputTokens·TBOT.
  *
  * Faults and slowness are had by `control`, or from outside by `POST /emulator` from the same machine.
  *
@@ -39,13 +41,12 @@ export async function startEmulatedEngine(options: EmulatedEngineOptions): Promi
     port,
     model: engine.model,
     get counts() {
-      return engine.counts;
+      return engine.answers.counts;
     },
     control: (change) => engine.control(change),
-    watch: (listener) => engine.watch(listener),
+    watch: (listener) => engine.answers.watch(listener),
     kill: () =>
       new Promise((resolve) => {
-        engine.stop();
         server.close(() => resolve());
         server.closeAllConnections();
       }),

@@ -1,41 +1,47 @@
-import { type Clock, type Profile, type Random, valueAt, workOf } from "@guidevane/core";
-import { WorkRate } from "./work-rate.ts";
+import type { Clock, Profile, Random } from "@guidevane/core";
+import { BatchingEngine, type EngineSink } from "./lab/batching-engine.ts";
+import { type EngineParameters, engineParameters } from "./lab/engine-parameters.ts";
+import { EventHeap } from "./lab/event-heap.ts";
+import type { PromptBlocks } from "./prompt-blocks.ts";
 
 /**
- * One engine whose latency grows with its load, as its profile says.
+ * The lab's engine on a clock that runs by itself: the same replicas, which the lab steps from event to event in virtual
+ * time, are run here when the clock says that something is due, at the instants at which it was due.
  *
- *     ρ       = rate of admitted work ÷ U              U = capacityWps × ready replicas
- *     TTFT    = queue + TTFT(ρ) + prefillMsPerTok·(promptTokens − reference.promptTokens), at least the queue
- *     total   = TTFT + outputTokens·TBOT(ρ)            the twin that the optimizer plans with
- *     queue   = B ÷ U,   dB/dt = admitted − U           only while overloaded
- *
- * A profile is a mean over Poisson arrivals, so it already holds the queueing of chance at ρ < 1; a queue of its own is
- * kept only from when the rate shows more than the engine can do until that queue is empty again. ρ is read at admission
- * and holds for the whole answer; the curve is not read beyond ρ = 1, where the queue takes over.
- *
- * Pure: time and chance come from outside, so that the same model serves a virtual clock and a real one.
+ * One timer for the whole engine is aimed at what comes next: a request that enters, a prompt read, a token of a stream, an
+ * end. It is moved only when something sooner turns up, so that a busy engine wakes about once a millisecond.
  */
-export class EngineModel {
-  readonly #profile: Profile;
+export class EngineModel implements EngineSink {
+  readonly parameters: EngineParameters;
   readonly #capacityWps: number;
+  readonly #overheadMs: number;
   readonly #clock: Clock;
+  readonly #startMs: number;
   readonly #random: Random | null;
   readonly #jitter: number;
-  readonly #rate: WorkRate;
-  #readyReplicas: number;
+  readonly #replicas: Replica[] = [];
+  readonly #requests = new Map<number, Running>();
+  #readyReplicas = 0;
   #slowdown = 1;
-  #backlog = 0;
-  #backlogAtMs: number;
+  #nextId = 0;
+  #timerMs = Number.POSITIVE_INFINITY;
+  #cancelTimer = () => {};
 
   constructor(options: EngineModelOptions) {
-    this.#profile = options.profile;
-    this.#capacityWps = options.capacityWps ?? options.profile.capacityWps;
-    this.#clock = options.clock;
+    const { profile, clock, kvTokens } = options;
+    this.#capacityWps = options.capacityWps ?? profile.capacityWps;
+    const room = Math.max(BLOCK_TOKENS, kvTokens ?? usualKvTokens(profile, this.#capacityWps));
+    const memory = { blockTokens: BLOCK_TOKENS, kvTokens: room };
+    const parameters = engineParameters(profile, this.#capacityWps, memory);
+    this.#overheadMs = parameters.overheadMs;
+    // Spent here before a request enters, which costs it as much as after its first token and keeps tokens in step.
+    this.parameters = { ...parameters, overheadMs: 0 };
+    this.#clock = clock;
+    // Small numbers keep fractions of a millisecond exact for longer.
+    this.#startMs = clock.nowMs();
     this.#random = options.random ?? null;
     this.#jitter = options.random === undefined ? 0 : (options.jitter ?? 0);
-    this.#readyReplicas = options.replicas ?? 1;
-    this.#rate = new WorkRate(options.windowMs ?? 2000);
-    this.#backlogAtMs = options.clock.nowMs();
+    this.readyReplicas = options.replicas ?? 1;
   }
 
   /** Work units/s that it can do now; 0 without ready replicas. */
@@ -47,9 +53,15 @@ export class EngineModel {
     return this.#readyReplicas;
   }
 
-  set readyReplicas(replicas: number) {
-    this.#drain();
-    this.#readyReplicas = replicas;
+  /** Replicas that are no longer ready finish what they have. */
+  set readyReplicas(count: number) {
+    this.#readyReplicas = count;
+    while (this.#replicas.length < count) {
+      const engine = new BatchingEngine(this.parameters);
+      engine.setSlowdown(this.#nowMs(), this.#slowdown);
+      engine.tell(this);
+      this.#replicas.push({ engine, entering: [], streams: new EventHeap(64) });
+    }
   }
 
   /** Every step takes this many times as long, so that it also holds that much less. 1 = as its profile says. */
@@ -58,61 +70,163 @@ export class EngineModel {
   }
 
   set slowdown(factor: number) {
-    this.#drain();
+    this.#runAll();
     this.#slowdown = factor;
+    for (const { engine } of this.#replicas) engine.setSlowdown(this.#nowMs(), factor);
+    this.#aim();
   }
 
-  /** Units of work that wait beyond what the engine can do. */
-  get backlog(): number {
-    this.#drain();
-    return this.#backlog;
+  /** Requests in line for a place in the batch. */
+  get waiting(): number {
+    return this.#sum(({ engine }) => engine.waiting);
   }
 
-  /** Rate of admitted work ÷ capacity; above 1 when more is offered than it can do. Infinite without capacity. */
-  utilisation(): number {
-    return this.#rate.at(this.#clock.nowMs()).rateWps / this.capacityWps;
+  /** All others, those included that have not yet entered. */
+  get running(): number {
+    return this.#requests.size - this.waiting;
   }
 
-  /** Takes a request in now and says how long it will take. */
-  admit(request: RequestSize): Admission {
-    this.#drain();
-    const nowMs = this.#clock.nowMs();
-    const profile = this.#profile;
-    const capacityWps = this.capacityWps;
-    const work = workOf(profile, request.promptTokens, request.outputTokens);
-    // Read before this request counts: an arrival of a Poisson stream sees the load without itself.
-    const { rateWps, deviationWps } = this.#rate.at(nowMs);
-    const utilisation = rateWps / capacityWps;
-    const overloaded = rateWps > capacityWps + deviationWps;
-    const queueMs = (1000 * this.#backlog) / capacityWps;
-    if (overloaded || this.#backlog > 0) this.#backlog += work;
-    this.#rate.add(nowMs, work);
-
-    const at = Math.min(utilisation, 1);
-    const factor = this.#slowdown * this.#drawJitter();
-    const prefillMs =
-      valueAt(profile.ttftMs, at) + profile.prefillMsPerTok * (request.promptTokens - profile.reference.promptTokens);
-    const ttftMs = queueMs + Math.max(0, prefillMs) * factor;
-    const tbotMs = valueAt(profile.tbotMs, at) * factor;
-    return { work, utilisation, queueMs, ttftMs, tbotMs, totalMs: ttftMs + request.outputTokens * tbotMs };
+  /** Part of the KV memory that running requests hold, 0..1. */
+  get kvUsage(): number {
+    if (this.#replicas.length === 0) return 0;
+    // A request larger than the memory is served all the same.
+    return this.#sum(({ engine }) => Math.min(1, engine.kvUsage)) / this.#replicas.length;
   }
 
-  /** A request that was cancelled with `undone` (0..1) of its work left: that part is free at once. */
-  release(admission: Admission, undone: number): void {
-    this.#drain();
-    const work = admission.work * undone;
-    this.#rate.add(this.#clock.nowMs(), -work);
-    this.#backlog = Math.max(0, this.#backlog - work);
+  get preemptions(): number {
+    return this.#sum(({ engine }) => engine.preemptions);
   }
 
-  #drain(): void {
-    const nowMs = this.#clock.nowMs();
-    this.#backlog = Math.max(0, this.#backlog - (this.capacityWps * (nowMs - this.#backlogAtMs)) / 1000);
-    this.#backlogAtMs = nowMs;
+  /** All that there are, ready or not. */
+  get replicas(): number {
+    return this.#replicas.length;
+  }
+
+  /** Requests that its batches hold at most. */
+  get slots(): number {
+    return this.parameters.maxRunning * this.#replicas.length;
+  }
+
+  /** Begins to serve a request; needs a ready replica. @returns what `cancel` knows it by */
+  take(request: ModelRequest, answer: Answering): number {
+    const id = this.#nextId++;
+    const replica = this.#replicas[request.key % this.#readyReplicas]!;
+    const stretch = this.#drawStretch();
+    const running = { ...request, answer, replica, stretch, sent: 0 };
+    this.#requests.set(id, running);
+    const last = replica.entering.at(-1)?.atMs ?? 0;
+    // In the order in which they came, also when it has become faster since.
+    const atMs = Math.max(last, this.#nowMs() + this.#overheadMs * this.#slowdown);
+    replica.entering.push({ atMs, id });
+    this.#aimAt(atMs);
+    return id;
+  }
+
+  /** The client has gone: what it held is free at once. Nothing where the answer has ended. */
+  cancel(id: number): void {
+    const running = this.#requests.get(id);
+    if (running === undefined) return;
+    const { replica } = running;
+    this.#run(replica);
+    this.#requests.delete(id);
+    replica.entering = replica.entering.filter((entering) => entering.id !== id);
+    if (replica.engine.cancel(this.#nowMs(), id)) this.#aim();
+  }
+
+  began(id: number, cachedTokens: number): void {
+    this.#requests.get(id)!.answer.began?.(cachedTokens);
+  }
+
+  firstToken(id: number): void {
+    const { replica, answer } = this.#requests.get(id)!;
+    answer.first();
+    if (answer.tokens !== undefined) replica.streams.put(replica.engine.tokenClock, 0, id, 0);
+  }
+
+  finished(id: number): void {
+    const { answer } = this.#requests.get(id)!;
+    this.#requests.delete(id);
+    answer.ended();
+  }
+
+  #nowMs(): number {
+    return this.#clock.nowMs() - this.#startMs;
+  }
+
+  #runAll(): void {
+    for (const replica of this.#replicas) this.#run(replica);
+  }
+
+  /** What was due by now happens, each at its own time. */
+  #run(replica: Replica): void {
+    const { engine } = replica;
+    const nowMs = this.#nowMs();
+    for (;;) {
+      const entersMs = replica.entering[0]?.atMs ?? Number.POSITIVE_INFINITY;
+      const dueMs = Math.min(entersMs, engine.nextMs());
+      if (dueMs > nowMs) break;
+      // A little past it: a step is too short for a clock that has gone on for weeks to show.
+      if (entersMs > dueMs) engine.run(dueMs + PAST_MS);
+      else this.#enter(replica);
+    }
+    engine.run(nowMs);
+    this.#tellTokens(replica);
+  }
+
+  #enter({ engine, entering }: Replica): void {
+    const { atMs, id } = entering.shift()!;
+    const { promptTokens, outputTokens, blocks, stretch } = this.#requests.get(id)!;
+    const { ids, promptBlocks } = blocks;
+    const size = { promptTokens, outputTokens: outputTokens * stretch, ids, from: 0 };
+    engine.take(atMs, id, { ...size, promptBlocks, afterBlocks: ids.length });
+  }
+
+  /** Tells streams of the tokens that they have had since. */
+  #tellTokens({ engine, streams }: Replica): void {
+    const clock = engine.tokenClock;
+    while (streams.nextMs <= clock + TOKEN_SLACK) {
+      const id = streams.subject;
+      streams.drop();
+      const running = this.#requests.get(id);
+      if (running === undefined) continue;
+      const { outputTokens, stretch, answer } = running;
+      const made = outputTokens - engine.left(id) / stretch;
+      const tokens = Math.min(outputTokens, 1 + Math.floor(made + 2 * TOKEN_SLACK));
+      // One that was sent back in line stands still; it is asked again a step later.
+      if (tokens > running.sent) answer.tokens!(tokens);
+      running.sent = Math.max(running.sent, tokens);
+      if (tokens < outputTokens) streams.put(clock + (tokens - made) * stretch, 0, id, 0);
+    }
+  }
+
+  #aim(): void {
+    let nextMs = Number.POSITIVE_INFINITY;
+    for (const { engine, entering, streams } of this.#replicas) {
+      const tokenMs = streams.size === 0 ? nextMs : engine.atToken(streams.nextMs);
+      nextMs = Math.min(nextMs, entering[0]?.atMs ?? nextMs, engine.nextMs(), tokenMs);
+    }
+    this.#aimAt(nextMs);
+  }
+
+  #aimAt(atMs: number): void {
+    if (atMs >= this.#timerMs) return;
+    this.#cancelTimer();
+    this.#timerMs = atMs;
+    // Timers cut fractions of a millisecond off; early would wake for nothing.
+    const delayMs = Math.max(0, Math.ceil(atMs - this.#nowMs()));
+    this.#cancelTimer = this.#clock.after(delayMs, () => {
+      this.#timerMs = Number.POSITIVE_INFINITY;
+      this.#runAll();
+      this.#aim();
+    });
+  }
+
+  #sum(of: (replica: Replica) => number): number {
+    return this.#replicas.reduce((total, replica) => total + of(replica), 0);
   }
 
   /** Log-normal with mean 1, so that jitter does not move the mean. */
-  #drawJitter(): number {
+  #drawStretch(): number {
     if (this.#jitter === 0 || this.#random === null) return 1;
     const radius = Math.sqrt(-2 * Math.log(1 - this.#random()));
     const normal = radius * Math.cos(2 * Math.PI * this.#random());
@@ -127,29 +241,56 @@ export interface EngineModelOptions {
   readonly capacityWps?: number | undefined;
   /** Ready replicas. Default 1. */
   readonly replicas?: number | undefined;
-  /** Shortest window of the load estimate. Shorter reacts faster and is noisier. Default 2000. */
-  readonly windowMs?: number | undefined;
-  /** With `random`: relative spread of each request's times. Default 0, none. */
+  /** KV memory of one replica, tokens. Default: twice what the streams of full load hold. */
+  readonly kvTokens?: number | undefined;
+  /** With `random`: relative spread of the answers' decoding times. Default 0, none. */
   readonly jitter?: number | undefined;
   readonly random?: Random | undefined;
 }
 
-export interface RequestSize {
-  /** Not found in a cache. */
+export interface ModelRequest {
   readonly promptTokens: number;
   readonly outputTokens: number;
+  readonly blocks: PromptBlocks;
+  /** A whole number; equal ones meet the same replica, as affinity behind one address needs. */
+  readonly key: number;
 }
 
-export interface Admission {
-  /** Units of work of the request. */
-  readonly work: number;
-  /** The load it met. */
-  readonly utilisation: number;
-  /** Wait before it is begun; 0 unless the engine is overloaded. */
-  readonly queueMs: number;
-  /** From now to its first token, the queue included. */
-  readonly ttftMs: number;
-  readonly tbotMs: number;
-  /** From now to its end. */
-  readonly totalMs: number;
+/** Who hears of one request's answer. */
+export interface Answering {
+  /** Its prompt begins to be read; so many of its tokens were in the cache. Again, should it be sent back in line. */
+  began?(cachedTokens: number): void;
+  first(): void;
+  /** So many output tokens are there by now; more each time. Without it only the end is told. */
+  tokens?(count: number): void;
+  ended(): void;
+}
+
+interface Replica {
+  readonly engine: BatchingEngine;
+  entering: { readonly atMs: number; readonly id: number }[];
+  /** Requests by the reading of the token clock at which their next token is due. */
+  readonly streams: EventHeap;
+}
+
+interface Running extends ModelRequest {
+  readonly answer: Answering;
+  readonly replica: Replica;
+  /** The model decodes so many tokens for each that it answers with. */
+  readonly stretch: number;
+  sent: number;
+}
+
+export const BLOCK_TOKENS = 16;
+const PAST_MS = 1e-6;
+/** Readings of the token clock are sums of many roundings. */
+const TOKEN_SLACK = 1e-6;
+const KV_ROOM = 2;
+
+/** Room for the streams that full load holds (rate × residence), and as much again for what is kept of earlier ones. */
+function usualKvTokens({ reference, ttftMs, tbotMs }: Profile, capacityWps: number): number {
+  const { promptTokens, outputTokens } = reference;
+  const residenceMs = ttftMs.at(-1)![1] + outputTokens * tbotMs.at(-1)![1];
+  const tokens = KV_ROOM * capacityWps * (residenceMs / 1000) * (promptTokens + outputTokens);
+  return Math.max(tokens, KV_ROOM * (promptTokens + outputTokens));
 }

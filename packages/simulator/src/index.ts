@@ -2,9 +2,11 @@ export { countTokens, emulatedEmbedding, emulatedWords } from "./answer-text.ts"
 export { type Drive, type DriveOptions, type DriveReport, startDrive } from "./drive.ts";
 export type { DriveCell } from "./drive-tally.ts";
 export { type EmulatedEngine, startEmulatedEngine } from "./emulated-engine.ts";
+export { EMULATED_KINDS, type EmulatedKindName } from "./emulated-kinds/index.ts";
 export type { Controls } from "./emulator-controls.ts";
-export { type Admission, EngineModel, type EngineModelOptions, type RequestSize } from "./engine-model.ts";
-export type { EmulatedEngineCounts, EmulatedEngineOptions, ReceivedRequest } from "./engine-server.ts";
+export type { EmulatedEngineCounts } from "./engine-answers.ts";
+export type { EngineModel } from "./engine-model.ts";
+export type { EmulatedEngineOptions, ReceivedRequest } from "./engine-server.ts";
 export { describedBy } from "./lab/described-by.ts";
 export type { GuidevaneParts } from "./lab/guidevane/parts.ts";
 export { type LabRun, runLab } from "./lab/lab.ts";

@@ -6,6 +6,8 @@ export interface GenerationRequest {
   readonly kind: "chat" | "completion";
   readonly model: string;
   readonly prompt: string;
+  /** What all turns of the conversation begin with: up to the first turn of the user, or the prompt's first bytes. */
+  readonly opening: string;
   readonly promptTokens: number;
   /** null = the caller set no limit. */
   readonly maxTokens: number | null;
@@ -22,7 +24,7 @@ export interface EmbeddingRequest {
   readonly dimensions: number;
 }
 
-/** An error answer: vLLM's shape, its code the HTTP status. */
+/** What is wrong with a request; each kind of engine says it in a form of its own. */
 export interface ApiError {
   readonly status: number;
   readonly type: string;
@@ -49,6 +51,7 @@ export function readGeneration(kind: "chat" | "completion", body: string): Read<
       kind,
       model: typeof data.model === "string" ? data.model : "",
       prompt,
+      opening: kind === "chat" ? openingOf(data.messages as readonly unknown[]) : prompt.slice(0, OPENING_LENGTH),
       promptTokens: countTokens(prompt),
       maxTokens: (limit as number | null | undefined) ?? null,
       stream: data.stream === true,
@@ -85,12 +88,20 @@ export interface AnswerStamp {
   readonly createdS: number;
 }
 
-function usageOf(promptTokens: number, completionTokens: number): object {
+/** Tokens of an answer that has ended. */
+export interface AnswerTokens {
+  readonly prompt: number;
+  /** Of the prompt's, those found in the cache. */
+  readonly cached: number;
+  readonly completion: number;
+}
+
+function usageOf({ prompt, cached, completion }: AnswerTokens): object {
   return {
-    prompt_tokens: promptTokens,
-    total_tokens: promptTokens + completionTokens,
-    completion_tokens: completionTokens,
-    prompt_tokens_details: { cached_tokens: 0 },
+    prompt_tokens: prompt,
+    total_tokens: prompt + completion,
+    completion_tokens: completion,
+    prompt_tokens_details: { cached_tokens: cached },
   };
 }
 
@@ -99,10 +110,10 @@ export type FinishReason = "stop" | "length";
 export function wholeAnswer(
   request: GenerationRequest,
   stamp: AnswerStamp,
-  words: readonly string[],
+  text: string,
   finish: FinishReason,
+  tokens: AnswerTokens,
 ): string {
-  const text = words.join("");
   const chat = request.kind === "chat";
   return JSON.stringify({
     id: stamp.id,
@@ -118,7 +129,7 @@ export function wholeAnswer(
         stop_reason: null,
       },
     ],
-    usage: usageOf(request.promptTokens, words.length),
+    usage: usageOf(tokens),
   });
 }
 
@@ -136,11 +147,11 @@ export function closingEvents(
   request: GenerationRequest,
   stamp: AnswerStamp,
   finish: FinishReason,
-  tokens: number,
+  tokens: AnswerTokens,
 ): string {
   const last = event(request, stamp, request.kind === "chat" ? { delta: {} } : { text: "" }, finish);
   const usage = request.includeUsage
-    ? `data: ${JSON.stringify({ ...head(request, stamp), choices: [], usage: usageOf(request.promptTokens, tokens) })}\n\n`
+    ? `data: ${JSON.stringify({ ...head(request, stamp), choices: [], usage: usageOf(tokens) })}\n\n`
     : "";
   return `${last}${usage}data: [DONE]\n\n`;
 }
@@ -156,13 +167,9 @@ export function embeddingAnswer(request: EmbeddingRequest, stamp: AnswerStamp): 
   return JSON.stringify({ id: stamp.id, object: "list", created: stamp.createdS, model: stamp.model, data, usage });
 }
 
-export function errorAnswer(error: ApiError): string {
-  const { message, type, param, status } = error;
-  return JSON.stringify({ error: { message, type, param, code: status } });
-}
-
 const DEFAULT_DIMENSIONS = 16;
 const MAX_DIMENSIONS = 4096;
+const OPENING_LENGTH = 256;
 
 function head(request: GenerationRequest, stamp: AnswerStamp): object {
   const object = request.kind === "chat" ? "chat.completion.chunk" : "text_completion";
@@ -192,6 +199,11 @@ function parseObject(body: string): Record<string, unknown> | null {
 function chatPrompt(messages: unknown): string | null {
   if (!Array.isArray(messages) || messages.length === 0) return null;
   return messages.map((message) => textOf((message as { content?: unknown } | null)?.content) ?? "").join("\n");
+}
+
+function openingOf(messages: readonly unknown[]): string {
+  const first = messages.findIndex((message) => (message as { role?: unknown } | null)?.role === "user");
+  return chatPrompt(messages.slice(0, first < 0 ? 1 : first + 1)) ?? "";
 }
 
 function textOf(value: unknown): string | null {

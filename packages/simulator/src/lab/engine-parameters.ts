@@ -40,8 +40,8 @@ export interface KvMemory {
  *                                                                          by the profile's own work per token
  *
  * S(B) ÷ S(0) is then the prefill factor and TBOT(N) the step time. But the number does vary, the more so the smaller it
- * is, and so does whether a prompt is read: the steps around each B are corrected until `loadMeans` gives the profile's
- * TBOT. Beyond ρ = 1 steps grow in proportion, so that the engine does no more than its capacity. Requests of another shape
+ * is, and so does whether a prompt is read: steps and reading times around each B are corrected until `loadMeans` gives the
+ * profile's. Beyond ρ = 1 steps grow in proportion, so that the engine does no more than its capacity. Requests of another shape
  * load both by their tokens.
  *
  * @param capacityWps of one replica
@@ -53,9 +53,12 @@ export function engineParameters(profile: Profile, capacityWps: number, memory: 
   const readMs = readingMs(profile, loads);
   const overheadMs = idle.ttftMs - readMs;
   const readerWeight = weightOfReader(profile, readMs, idle.tbotMs);
+  const decodingAt = ({ perMs, tbotMs }: Load): number => perMs * reference.outputTokens * tbotMs;
+  // A request alone takes what the profile says of an idle engine, as far as the first knot leaves room for one.
+  const alone = Math.min(1, decodingAt(loads[1]!) / 2);
   const knots = loads.map((load) => {
-    const { perMs, ttftMs, tbotMs } = load;
-    const decoding = perMs * reference.outputTokens * tbotMs;
+    const { perMs, ttftMs } = load;
+    const decoding = Math.max(alone, decodingAt(load));
     const serviceMs = readMs === 0 ? 0 : serviceOf(Math.max(ttftMs - overheadMs, readMs), perMs);
     const index = decoding + readerWeight * perMs * serviceMs;
     return { ...load, decoding, index, factor: readMs === 0 ? 1 : serviceMs / readMs };
@@ -143,31 +146,45 @@ function readingMs({ prefillMsPerTok, reference }: Profile, loads: readonly Load
   }, longest);
 }
 
-/** The mechanism with both kinds of steps multiplied by what makes its mean TBOT that of the knots. */
+/** The mechanism with steps and reading times multiplied, around each knot, by what brings its means to the knot's. */
 function corrected(mechanism: Mechanism, knots: readonly Knot[], readMs: number, outputTokens: number): Mechanism {
-  const factors = knots.map(() => 1);
   const last = knots.length - 1;
-  const apply = (): Mechanism => {
+  const full = knots[last]!;
+  const steps = knots.map(() => 1);
+  const reading = knots.map(() => 1);
+  const times = (table: Float64Array, factors: readonly number[]): Float64Array => {
     const points = knots.map(({ decoding }, at) => [decoding, factors[at]!] as const);
-    const by = (ms: number, n: number) => ms * (n < points[last]![0] ? valueAt(points, n) : factors[last]!);
-    return { ...mechanism, stepMs: mechanism.stepMs.map(by), mixedStepMs: mechanism.mixedStepMs.map(by) };
+    return table.map((value, n) => value * (n < full.decoding ? valueAt(points, n) : factors[last]!));
   };
-  const stepAt = (present: Mechanism, { decoding, perMs, factor }: Knot): number =>
-    meanStepMs(present, Math.round(decoding), Math.min(1, perMs * readMs * factor));
+  const apply = (): Mechanism => ({
+    ...mechanism,
+    stepMs: times(mechanism.stepMs, steps),
+    mixedStepMs: times(mechanism.mixedStepMs, steps),
+    prefillFactor: times(mechanism.prefillFactor, reading),
+  });
+  const stepAt = (present: Mechanism, at: number): number => {
+    const { decoding, perMs, factor } = knots[at]!;
+    return meanStepMs(present, Math.round(decoding), Math.min(1, perMs * readMs * factor * reading[at]!));
+  };
   let present = mechanism;
   for (let round = 0; round < ROUNDS; round++) {
     for (let at = 1; at < last; at++) {
-      const { tbotMs } = loadMeans(present, readMs, outputTokens, knots[at]!.perMs);
-      factors[at]! *= (knots[at]!.tbotMs / tbotMs) ** CORRECTION;
+      const knot = knots[at]!;
+      const means = loadMeans(present, readMs, outputTokens, knot.perMs);
+      steps[at]! *= (knot.tbotMs / means.tbotMs) ** CORRECTION;
+      const waited = (knot.ttftMs - mechanism.overheadMs) / (means.ttftMs - mechanism.overheadMs);
+      // Only ever faster: one that reads more slowly than its own queue allows would never end.
+      if (waited > 0) reading[at] = Math.min(1, reading[at]! * waited ** CORRECTION);
     }
-    // At full load a mean has no say, since the queue would have no end: there the engine does its capacity.
-    factors[last]! *= knots[last]!.tbotMs / stepAt(present, knots[last]!);
+    // At full load means have no say, since the queue would have no end: there the engine does its capacity.
+    reading[last] = reading[last - 1]!;
+    steps[last]! *= full.tbotMs / stepAt(present, last);
     present = apply();
     // More requests never get fewer tokens in all: else the engine would have two states at one load.
     let most = Number.POSITIVE_INFINITY;
     for (let at = last; at > 0; at--) {
-      const rate = knots[at]!.decoding / stepAt(present, knots[at]!);
-      if (rate > most) factors[at]! *= rate / most;
+      const rate = knots[at]!.decoding / stepAt(present, at);
+      if (rate > most) steps[at]! *= rate / most;
       else most = rate;
     }
     present = apply();

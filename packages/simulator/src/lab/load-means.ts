@@ -49,6 +49,6 @@ export function meanStepMs({ stepMs, mixedStepMs }: Mechanism, n: number, readin
 }
 
 /** While more decode than usual, prompts may come faster than they are read, but not for long enough to queue without end. */
-const LEAST_SPARE = 0.1;
+const LEAST_SPARE = 0.05;
 /** Weights are summed before their total is known. */
 const HUGE = 1e100;

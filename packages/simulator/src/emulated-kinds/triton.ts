@@ -1,0 +1,34 @@
+import { MetricsPage } from "../metrics-page.ts";
+import { type EmulatedKind, type EngineState, FASTAPI_NOT_FOUND } from "./kind.ts";
+
+/**
+ * Triton with the TensorRT-LLM backend behind its OpenAI frontend: metrics of a recorded page, errors as FastAPI forms them.
+ * A real one has its metrics at port 8002; here they are beside the rest.
+ */
+export const triton: EmulatedKind = {
+  healthPath: "/v2/health/ready",
+  healthy: "",
+  metricsPath: "/metrics",
+  metrics(state: EngineState): string {
+    const { running, waiting, slots, kvUsage, kvBlocks, blockTokens, stats } = state;
+    const page = new MetricsPage({ model: state.model, version: "1" });
+    const requests = { waiting, scheduled: running, max: slots, active: running };
+    page.split("nv_trt_llm_request_metrics", "gauge", "TRT LLM request metrics", "request_type", requests);
+    const used = Math.round(kvUsage * kvBlocks);
+    const blocks = { fraction: kvUsage, tokens_per: blockTokens, used, free: kvBlocks - used, max: kvBlocks };
+    const help = "TRT LLM KV cache block metrics";
+    page.split("nv_trt_llm_kv_cache_block_metrics", "gauge", help, "kv_cache_block_type", blocks);
+    page.counter("nv_inference_request_success", "Number of successful inference requests", stats.succeeded);
+    const failed = "Number of failed inference requests";
+    page.counter("nv_inference_request_failure", failed, stats.finished.abort);
+    const durationUs = Math.round(stats.requestSeconds.sum * 1e6);
+    page.counter("nv_inference_request_duration_us", "Cumulative inference request duration", durationUs);
+    page.gauge("nv_inference_pending_request_count", "Number of pending requests awaiting execution", waiting);
+    return page.text();
+  },
+  pages: {},
+  checksModel: true,
+  headAtOnce: true,
+  refusal: ({ message, status }) => ({ status, json: JSON.stringify({ detail: message }) }),
+  notFound: FASTAPI_NOT_FOUND,
+};
