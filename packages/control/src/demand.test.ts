@@ -19,23 +19,27 @@ function reported(offered: number, seconds = 60): DemandLevels {
 describe("demand before gateways report", () => {
   it("is the fleet file's; a cell that it leaves out beside others of its model has the floor", async () => {
     const demand = demandOf(await testFleet(), new DemandLevels(), null, 0);
-    expect(demand.get(EAST)).toEqual({ rps: 7, source: "fleet" });
-    expect(demand.get(WEST)).toEqual({ rps: DEMAND_FLOOR_RPS, source: "assumed" });
+    expect(demand.get(EAST)).toEqual({ rps: 7, deviationRps: 0, source: "fleet" });
+    expect(demand.get(WEST)).toEqual({ rps: DEMAND_FLOOR_RPS, deviationRps: 0, source: "assumed" });
   });
 
   it("is half the model's capacity in equal parts, in work, where the file says nothing", async () => {
     const fleet = { ...(await testFleet()), demandRps: new Map() };
     // (100 × 1 + 60 × 2) work units/s, halved, over two cells whose requests cost 2 each.
     const demand = demandOf(fleet, new DemandLevels(), null, 0);
-    expect(demand.get(EAST)).toEqual({ rps: 27.5, source: "assumed" });
-    expect(demand.get(WEST)).toEqual({ rps: 27.5, source: "assumed" });
+    expect(demand.get(EAST)).toEqual({ rps: 27.5, deviationRps: 0, source: "assumed" });
+    expect(demand.get(WEST)).toEqual({ rps: 27.5, deviationRps: 0, source: "assumed" });
   });
 
   it("is the last published before the fleet file's", async () => {
     const fleet = await testFleet();
     const inputs = { wallMs: 0, fleet, demandRps: new Map([[EAST, 33]]), engines: new Map(), gateways: new Map() };
     const stored = { version: 4, epoch: 1, ...evenPublication(inputs) };
-    expect(demandOf(fleet, new DemandLevels(), stored, 0).get(EAST)).toEqual({ rps: 33, source: "stored" });
+    expect(demandOf(fleet, new DemandLevels(), stored, 0).get(EAST)).toEqual({
+      rps: 33,
+      deviationRps: 0,
+      source: "stored",
+    });
   });
 });
 
@@ -48,7 +52,10 @@ describe("demand once gateways report", () => {
     const quiet = reported(12);
     for (let seq = 62; seq < 600; seq++)
       quiet.add({ gateway: "g", cluster: "east", seq, windowMs: 1000, classes: {}, engines: {} }, seq * 1000);
-    expect(demandOf(fleet, quiet, null, 600_000).get(EAST)).toEqual({ rps: DEMAND_FLOOR_RPS, source: "reported" });
+    expect(demandOf(fleet, quiet, null, 600_000).get(EAST)).toMatchObject({
+      rps: DEMAND_FLOOR_RPS,
+      source: "reported",
+    });
   });
 
   it("is drawn towards what was known before while it is young, so that chance sheds nothing", async () => {

@@ -15,6 +15,8 @@ export type DemandSource = "reported" | "stored" | "fleet" | "assumed";
 
 export interface CellDemand {
   readonly rps: number;
+  /** One deviation of it by chance; 0 where it was not measured. */
+  readonly deviationRps: number;
   readonly source: DemandSource;
 }
 
@@ -63,13 +65,13 @@ export function demandOf(
     if (hasReported) {
       const priorRps = lastRps ?? fleet.demandRps.get(cluster.name)?.get(spec.name);
       const rps = level === undefined ? 0 : settled(level, priorRps);
-      return { rps: Math.max(DEMAND_FLOOR_RPS, rps), source: "reported" };
+      return { rps: Math.max(DEMAND_FLOOR_RPS, rps), deviationRps: level?.deviationRps ?? 0, source: "reported" };
     }
-    if (lastRps !== undefined) return { rps: Math.max(DEMAND_FLOOR_RPS, lastRps), source: "stored" };
+    if (lastRps !== undefined) return { rps: Math.max(DEMAND_FLOOR_RPS, lastRps), deviationRps: 0, source: "stored" };
     const fileRps = fleet.demandRps.get(cluster.name)?.get(spec.name);
-    if (fileRps !== undefined) return { rps: Math.max(DEMAND_FLOOR_RPS, fileRps), source: "fleet" };
+    if (fileRps !== undefined) return { rps: Math.max(DEMAND_FLOOR_RPS, fileRps), deviationRps: 0, source: "fleet" };
     const rps = assumed.get(cellKey(cluster.name, spec.name)) ?? 0;
-    return { rps: Math.max(DEMAND_FLOOR_RPS, rps), source: "assumed" };
+    return { rps: Math.max(DEMAND_FLOOR_RPS, rps), deviationRps: 0, source: "assumed" };
   }
 }
 

@@ -82,6 +82,7 @@ export function loadInputs(control: Control, previous: StoredPublication | null)
     wallMs: clock.wallMs(),
     fleet,
     demandRps: new Map([...demand].map(([key, { rps }]) => [key, rps])),
+    demandDeviationRps: new Map([...demand].map(([key, { deviationRps }]) => [key, deviationRps])),
     engines: new Map(
       [...control.engineStates()].map(([id, { readyReplicas, severity, adminState }]) => [
         id,

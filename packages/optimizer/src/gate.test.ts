@@ -30,7 +30,8 @@ describe("the gate", () => {
     const inputs = inputsOf(await threeClusters());
     const previous = stored(plan(inputs, null, null, NO_LIMIT));
     const next = plan(inputs, previous, null, NO_LIMIT);
-    expect(next).toMatchObject({ status: "held", message: "", publication: null, gate: { held: true, why: "" } });
+    expect(next).toMatchObject({ status: "held", message: "", publication: null, gate: { held: true } });
+    expect(next.gate.why).toMatch(/^[\d.]+ ms a request may be gained$/);
     expect(next.gate.certificate!.gapMs).toBeLessThan(0.01);
     expect(next.gate.certificate!.gapMs).toBeGreaterThanOrEqual(-1e-9);
   });
@@ -65,6 +66,45 @@ describe("the gate", () => {
     // The same with a wide gate holds.
     const wide = { ...inputs, fleet: { ...fleet, policy: { ...fleet.policy, gateMs: 1000 } } };
     expect(plan(wide, previous, null, NO_LIMIT).status).toBe("held");
+  });
+
+  /** Demand as measured with this much uncertainty in every cell. */
+  const measured = (inputs: PlanInputs, part: number): PlanInputs => ({
+    ...inputs,
+    demandDeviationRps: new Map([...inputs.demandRps].map(([cell, rps]) => [cell, part * rps])),
+  });
+
+  it("holds what chance in measuring demand explains, says so, and says the same again", async () => {
+    const fleet = await threeClusters();
+    const previous = stored(plan(inputsOf(fleet), null, null, NO_LIMIT));
+    const inputs = scaled(fleet, { b: 0.9, c: 1.05 });
+    expect(plan(inputs, previous, null, NO_LIMIT).status).toBe("solved");
+    expect(plan(measured(inputs, 0.001), previous, null, NO_LIMIT).status).toBe("solved");
+    const next = plan(measured(inputs, 0.08), previous, null, NO_LIMIT);
+    expect(next.status).toBe("held");
+    expect(next.gate.why).toMatch(
+      /ms a request may be gained, no more than chance in measuring demand makes of nothing$/,
+    );
+    expect(plan(measured(inputs, 0.08), previous, null, NO_LIMIT).gate).toEqual(next.gate);
+  });
+
+  it("opens when demand moves beyond chance, and for work that an engine can't hold whatever the chance", async () => {
+    const fleet = await threeClusters();
+    const previous = stored(plan(inputsOf(fleet), null, null, NO_LIMIT));
+    expect(plan(measured(scaled(fleet, { b: 0.7 }), 0.04), previous, null, NO_LIMIT).status).toBe("solved");
+    const over = plan(measured(scaled(fleet, { a: 1.4, b: 0.6 }), 0.5), previous, null, NO_LIMIT);
+    expect(over.gate.why).toMatch(/has more work than it can hold/);
+  });
+
+  it("judges chance around an operator's pin as well", async () => {
+    const fleet = await threeClusters();
+    const pins = [
+      { cluster: "b", class: "chat", weights: { "engine-b": 0.5, "engine-c": 0.5 }, until: "2099-01-01T00:00:00.000Z" },
+    ];
+    const previous = stored(plan({ ...inputsOf(fleet), pins }, null, null, NO_LIMIT));
+    const inputs = { ...scaled(fleet, { a: 0.97, c: 1.02 }), pins };
+    expect(plan(inputs, previous, null, NO_LIMIT).status).toBe("solved");
+    expect(plan(measured(inputs, 0.05), previous, null, NO_LIMIT).status).toBe("held");
   });
 
   it("solves every time with a gate of 0", async () => {

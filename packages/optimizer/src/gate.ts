@@ -2,8 +2,9 @@ import { isDeepStrictEqual } from "node:util";
 import { type Bound, decodeRing, type StoredPublication } from "@guidevane/core";
 import { countSlots } from "@guidevane/selector";
 import { lowerBound, withoutChurn } from "./bound.ts";
-import type { ProblemIndex } from "./build-problem.ts";
+import type { CellFacts, ProblemIndex } from "./build-problem.ts";
 import { publishedCell } from "./churn.ts";
+import { isChance } from "./gate-chance.ts";
 import { changedPin, publishedPin } from "./pin-problem.ts";
 import { cellKey, type PlanInputs } from "./plan-types.ts";
 import type { Problem } from "./problem.ts";
@@ -17,7 +18,7 @@ import type { StoredProblem } from "./stored-problem.ts";
 export interface Gate {
   /** True: nothing need move. */
   readonly held: boolean;
-  /** Why the gate opened, for a person; empty when it held. */
+  /** Why the gate opened or held, for a person. */
   readonly why: string;
   /** The present rings' certificate, ms per request; null where they can't serve the new inputs at all. */
   readonly certificate: (Bound & { readonly churnFree: Bound }) | null;
@@ -25,18 +26,19 @@ export interface Gate {
 
 /**
  * Certifies the present weights (the rings' shares) on new inputs by the last publication's prices, each connected part
- * of the fleet's shifted by the one number that makes the best bound. Below `policy.gateMs` per request, and where nothing
- * changed in who may serve what, what engines are, or what they can hold, a solve could gain no more than that: hold.
+ * of the fleet's shifted by the one number that makes the best bound. Where nothing changed in who may serve what, what
+ * engines are, or what they can hold, it holds while a solve could gain no more than `policy.gateMs` per request, or no more
+ * beyond that than chance in measuring demand makes of nothing (`isChance`).
  *
  * @param problem of the new inputs, with its churn term
- * @param pinned the same with the pins in force: what an operator fixed, no solve could gain
+ * @param pin puts the pins in force into a problem: what an operator fixed, no solve could gain
  */
 export function tryGate(
   inputs: PlanInputs,
   problem: Problem,
   index: ProblemIndex,
   previous: StoredPublication | null,
-  pinned: Problem = problem,
+  pin: (problem: Problem) => Problem = (each) => each,
 ): Gate {
   const { gateMs } = inputs.fleet.policy;
   const opened = (why: string): Gate => ({ held: false, why, certificate: null });
@@ -52,7 +54,9 @@ export function tryGate(
   const over = overloaded(problem, does, cost, inputs.fleet.policy.slots);
   if (over >= 0) return opened(`${index.engines[over]!.spec.id} has more work than it can hold`);
 
-  const priceMs = shiftPrices(pinned, Float64Array.from(before.priceMs));
+  const oldPriceMs = Float64Array.from(before.priceMs);
+  const pinned = pin(problem);
+  const priceMs = shiftPrices(pinned, oldPriceMs);
   const boundOf = (each: Problem): number => lowerBound(each, priceMs).lowerBoundMs;
   const freeCostMs = ringCost(withoutChurn(problem), does).objectiveMs;
   const certificate = {
@@ -62,7 +66,30 @@ export function tryGate(
   // Rings round to slots whoever solves: what that puts on full engines no solve would gain.
   const gainMs = certificate.gapMs - boundPerRequest(index, cost.overMs, 0).objectiveMs;
   const why = `${gainMs.toPrecision(3)} ms a request may be gained`;
-  return gateMs > 0 && gainMs < gateMs ? { held: true, why: "", certificate } : { held: false, why, certificate };
+  if (gateMs === 0) return { held: false, why, certificate };
+  if (gainMs < gateMs) return { held: true, why, certificate };
+  const gainOf = (drawn: Problem): number => {
+    const drawnPin = pin(drawn);
+    const { objectiveMs, overMs } = ringCost(drawn, does);
+    const { lowerBoundMs } = lowerBound(drawnPin, shiftPrices(drawnPin, oldPriceMs));
+    return boundPerRequest(index, objectiveMs - overMs, lowerBoundMs).gapMs;
+  };
+  const { madeForWps, deviationWps } = measuredDemand(inputs, index, previous);
+  if (!isChance(problem, madeForWps, deviationWps, gainOf, gainMs - gateMs)) return { held: false, why, certificate };
+  return { held: true, why: `${why}, no more than chance in measuring demand makes of nothing`, certificate };
+}
+
+/** By cell, work units/s: what the published weights were made for, and one deviation by chance of what is measured now. */
+function measuredDemand(
+  { demandDeviationRps }: PlanInputs,
+  { cells }: ProblemIndex,
+  previous: StoredPublication,
+): { madeForWps: Float64Array; deviationWps: Float64Array } {
+  const deviationRps = ({ cluster, spec }: CellFacts) => demandDeviationRps?.get(cellKey(cluster.name, spec.name)) ?? 0;
+  return {
+    madeForWps: Float64Array.from(cells, (facts) => publishedCell(previous, facts)!.demandRps * facts.spec.work),
+    deviationWps: Float64Array.from(cells, (facts) => deviationRps(facts) * facts.spec.work),
+  };
 }
 
 /** What the gate reads of the last publication's problem. */

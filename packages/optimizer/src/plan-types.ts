@@ -9,6 +9,8 @@ export interface PlanInputs {
   readonly fleet: Fleet;
   /** Offered requests/s by `cellKey(cluster, class)`; a cell left out has the floor. */
   readonly demandRps: ReadonlyMap<string, number>;
+  /** One deviation by chance of `demandRps`, as it was measured, by the same keys; a cell left out is known exactly. */
+  readonly demandDeviationRps?: ReadonlyMap<string, number>;
   /** By engine id; an engine left out is as the fleet file says and healthy. */
   readonly engines: ReadonlyMap<string, LiveEngine>;
   /** Live gateways by cluster. */

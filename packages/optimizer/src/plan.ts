@@ -6,7 +6,7 @@ import { type Gate, tryGate } from "./gate.ts";
 import { pinProblem } from "./pin-problem.ts";
 import { joinSolved, type PlanPart, planParts, solvePlanParts } from "./plan-parts.ts";
 import { cellKey, type Plan, type PlanBudget, type PlanInputs, type PlanWarm, type SolverWant } from "./plan-types.ts";
-import type { Solution } from "./problem.ts";
+import type { Problem, Solution } from "./problem.ts";
 import { publish } from "./publish.ts";
 import type { Names, Solved } from "./solve-plan.ts";
 
@@ -73,9 +73,11 @@ export function beginPlan(
   if (!built.ok) return ended(built, null, { held: false, why: built.message, certificate: null }, unsolved);
   const { index } = built;
   const problem = addChurn(built.problem, index, previous, inputs.fleet.policy.churnMs);
-  const pinned = pinProblem(problem, namesOf(index), inputs.pins ?? []);
-  const gate = tryGate(inputs, problem, index, previous, pinned.problem);
+  const names = namesOf(index);
+  const pin = (each: Problem) => pinProblem(each, names, inputs.pins ?? []);
+  const gate = tryGate(inputs, problem, index, previous, (each) => pin(each).problem);
   if (gate.held) return ended({ status: "held", message: "" }, null, gate, unsolved);
+  const pinned = pin(problem);
   const parts = planParts(pinned.problem, pinned.names, warm);
 
   const finish = (each: readonly Solved[]): Plan => {

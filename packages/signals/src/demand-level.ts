@@ -1,5 +1,6 @@
 import { DEMAND_FLOOR_RPS, type DemandReport } from "@guidevane/core";
 import { Level } from "./level.ts";
+import { LevelSum } from "./level-sum.ts";
 
 /** A gateway unheard for this many of its windows is gone while another of its cluster reports. */
 const WINDOWS_HEARD = 3;
@@ -11,12 +12,16 @@ const STARTING_MS = 30_000;
 const LATE_REPORTS = 3;
 /** An engine that answered this lately answers. */
 const SUCCESS_MS = 5000;
+/** A change of demand is followed for this long after it was last seen. */
+const FOLLOW_MS = 180_000;
 /** Attempts and measured work of a gateway count half after about this long. */
 const EVIDENCE_MS = 30_000;
 
 export interface DemandLevel {
   /** Offered requests/s: every arrival, client retries included. */
   readonly offeredRps: number;
+  /** One deviation of it by chance: what it would differ by if it were measured again. */
+  readonly deviationRps: number;
   /** Measured units of work of a request; null before the first arrival. */
   readonly work: number | null;
   /** Since the last report of the cluster. */
@@ -52,6 +57,13 @@ export interface Taken {
   readonly deathsChanged: boolean;
 }
 
+interface CellSum {
+  readonly sum: LevelSum;
+  offered: number;
+  work: number;
+  overMs: number;
+}
+
 interface Gateway {
   readonly cluster: string;
   readonly firstMs: number;
@@ -81,6 +93,8 @@ interface EngineReport {
  */
 export class DemandLevels {
   readonly #gateways = new Map<string, Gateway>();
+  /** By cell: when its demand last changed beyond chance. */
+  readonly #changedMs = new Map<string, number>();
 
   /** Takes a report in. */
   add(report: DemandReport, nowMs: number): Taken {
@@ -112,7 +126,14 @@ export class DemandLevels {
     return { counted: true, deathsChanged: takeEngines(gateway, report, nowMs) };
   }
 
-  /** Offered demand by class of a cluster that has reported; null for one that has not, or is still starting. */
+  /**
+   * Offered demand by class of a cluster that has reported; null for one that has not, or is still starting.
+   *
+   * While nothing has changed beyond chance it is the mean of up to 10 minutes, so that what is planned by it stands still
+   * when demand does. When the last half minute differs from that, in a cell or in its cluster as a whole, the long mean
+   * begins anew and the recent one is the demand until 3 minutes have passed without another change; a rise of the last
+   * seconds beyond chance is believed at once.
+   */
   of(cluster: string, nowMs: number): ReadonlyMap<string, DemandLevel> | null {
     const members = this.#members(cluster);
     if (members.length === 0) return null;
@@ -120,29 +141,52 @@ export class DemandLevels {
     const firstMs = Math.min(...members.map((each) => each.firstMs));
     if (!members.some((each) => each.offeredEver) && nowMs - firstMs < STARTING_MS) return null;
     const ageMs = nowMs - heardMs;
-    const counted = members.filter((each) => heardMs - each.heardMs <= WINDOWS_HEARD * each.windowMs);
-    const sums = new Map<string, { rps: number; offered: number; work: number; overMs: number }>();
-    for (const gateway of counted) {
+    const cells = new Map<string, CellSum>();
+    const whole = new LevelSum();
+    for (const gateway of members) {
+      if (heardMs - gateway.heardMs > WINDOWS_HEARD * gateway.windowMs) continue;
       for (const [name, { level, offered, work }] of gateway.classes) {
-        const sum = sums.get(name) ?? { rps: 0, offered: 0, work: 0, overMs: 0 };
-        sum.rps += level.perSecond;
-        sum.offered += offered;
-        sum.work += work;
-        sum.overMs = Math.max(sum.overMs, level.overMs);
-        sums.set(name, sum);
+        const cell = cells.get(name) ?? { sum: new LevelSum(), offered: 0, work: 0, overMs: 0 };
+        cells.set(name, cell);
+        cell.sum.add(level);
+        whole.add(level);
+        cell.offered += offered;
+        cell.work += work;
+        cell.overMs = Math.max(cell.overMs, level.overMs);
       }
     }
+    const clusterChanged = whole.hasChanged;
     return new Map(
-      [...sums].map(([name, { rps, offered, work, overMs }]) => [
-        name,
-        {
-          offeredRps: ageMs > KEEP_MS ? DEMAND_FLOOR_RPS : Math.max(DEMAND_FLOOR_RPS, rps),
-          work: offered > 0 ? work / offered : null,
-          ageMs,
-          overMs,
-        },
-      ]),
+      [...cells].map(([name, { sum, offered, work, overMs }]) => {
+        const { rps, deviationRps } = this.#follow(`${cluster}\n${name}`, sum, clusterChanged, nowMs);
+        return [
+          name,
+          {
+            offeredRps: ageMs > KEEP_MS ? DEMAND_FLOOR_RPS : Math.max(DEMAND_FLOOR_RPS, rps),
+            deviationRps,
+            work: offered > 0 ? work / offered : null,
+            ageMs,
+            overMs,
+          },
+        ];
+      }),
     );
+  }
+
+  /** Which mean of a cell is its demand, with its deviation by chance. Asked again at the same time it says the same. */
+  #follow(cell: string, sum: LevelSum, clusterChanged: boolean, nowMs: number): { rps: number; deviationRps: number } {
+    const isFollowed = () => nowMs - (this.#changedMs.get(cell) ?? Number.NEGATIVE_INFINITY) < FOLLOW_MS;
+    if (sum.isAbove(isFollowed() ? sum.recentRps : sum.longRps)) {
+      sum.jump();
+      this.#changedMs.set(cell, nowMs);
+    } else if (clusterChanged || sum.hasChanged) {
+      sum.restart();
+      this.#changedMs.set(cell, nowMs);
+    }
+    // What has gone silent is not drawn out over the memory of a long mean.
+    if (isFollowed() || sum.recentRps < DEMAND_FLOOR_RPS)
+      return { rps: sum.recentRps, deviationRps: sum.recentDeviationRps };
+    return { rps: sum.longRps, deviationRps: sum.longDeviationRps };
   }
 
   /** Gateways of a cluster heard within their last windows, and not on their way out. */

@@ -1,76 +1,62 @@
-import { type Random, seededRandom } from "@guidevane/core";
 import { describe, expect, it } from "vitest";
 import { Level } from "./level.ts";
 
-/** Knuth's method: exact, and slow enough for a test alone. */
-function poisson(mean: number, random: Random): number {
-  let count = -1;
-  for (let left = mean; left > 0; count++) left += Math.log(1 - random());
-  return Math.max(0, count);
-}
+const means = (level: Level) => [level.fast.perSecond, level.recent.perSecond, level.long.perSecond];
 
-describe("a level of demand", () => {
-  it("is the rate at once when arrivals are even", () => {
+describe("a gateway's means of arrivals", () => {
+  it("are the rate at once when arrivals are even", () => {
     const level = new Level();
     level.add(50, 1000);
-    expect(level.perSecond).toBe(50);
+    expect(means(level)).toEqual([50, 50, 50]);
     for (let i = 0; i < 100; i++) level.add(50, 1000);
-    expect(level.perSecond).toBeCloseTo(50, 9);
+    for (const mean of means(level)) expect(mean).toBeCloseTo(50, 9);
   });
 
-  it("begins with the first whole window of traffic, whatever the empty and the half one before it held", () => {
+  it("begin with the first whole window of traffic, whatever the empty and the half one before it held", () => {
     const level = new Level();
     for (let i = 0; i < 5; i++) level.add(0, 1000);
-    expect(level.perSecond).toBe(0);
+    expect(means(level)).toEqual([0, 0, 0]);
     level.add(7, 1000);
-    expect(level.perSecond).toBe(7);
+    expect(means(level)).toEqual([7, 7, 7]);
     level.add(30, 1000);
-    expect(level.perSecond).toBe(30);
+    expect(means(level)).toEqual([30, 30, 30]);
     level.add(40, 1000);
-    expect(level.perSecond).toBeCloseTo(35, 9);
+    for (const mean of means(level)) expect(mean).toBeCloseTo(35, 9);
   });
 
-  it("counts per second, whatever the window", () => {
+  it("count per second, whatever the window", () => {
     const level = new Level();
     level.add(50, 250);
-    expect(level.perSecond).toBe(200);
+    expect(means(level)).toEqual([200, 200, 200]);
   });
 
-  it.each([2, 10, 100])(
-    "stands within 3 %% of a steady %i requests/s in the long mean, and within a quarter most times",
-    (rate) => {
-      const random = seededRandom(5);
-      const level = new Level();
-      let sum = 0;
-      let far = 0;
-      const windows = 20_000;
-      for (let i = 0; i < windows; i++) {
-        level.add(poisson(rate, random), 1000);
-        sum += level.perSecond;
-        if (rate >= 10 && Math.abs(level.perSecond / rate - 1) > 0.25) far++;
-      }
-      expect(Math.abs(sum / windows / rate - 1)).toBeLessThan(0.03);
-      expect(far / windows).toBeLessThan(0.05);
-    },
-  );
-
-  it("takes half of a doubling within 4 s and all but a tenth within 16 s, and falls by 63 %% in 10 to 12 s", () => {
+  it("remember 5 s, 30 s and all of ten minutes", () => {
     const level = new Level();
-    for (let i = 0; i < 120; i++) level.add(100, 1000);
-    for (let i = 0; i < 4; i++) level.add(200, 1000);
-    expect(level.perSecond).toBeGreaterThan(150);
-    for (let i = 0; i < 12; i++) level.add(200, 1000);
-    expect(level.perSecond).toBeGreaterThan(190);
-    for (let i = 0; i < 300; i++) level.add(200, 1000);
+    for (let i = 0; i < 601; i++) level.add(100, 1000);
+    for (let i = 0; i < 5; i++) level.add(98, 1000);
+    expect(level.fast.perSecond).toBeCloseTo(98 + 2 * Math.exp(-1), 1);
+    for (let i = 0; i < 25; i++) level.add(98, 1000);
+    expect(level.recent.perSecond).toBeCloseTo(98 + 2 * Math.exp(-1), 1);
+    expect(level.long.perSecond).toBeCloseTo(100 - (2 * 30) / 630, 1);
+  });
+
+  it("let the recent one fall in 10 s where the fall is beyond chance", () => {
+    const level = new Level();
+    for (let i = 0; i < 120; i++) level.add(200, 1000);
     for (let i = 0; i < 12; i++) level.add(0, 1000);
-    expect(level.perSecond).toBeLessThan(200 * Math.exp(-1));
-    expect(level.perSecond).toBeGreaterThan(200 * Math.exp(-1.25));
+    expect(level.recent.perSecond).toBeLessThan(200 * Math.exp(-1));
+    expect(level.recent.perSecond).toBeGreaterThan(200 * Math.exp(-1.25));
   });
 
-  it("falls slowly where a fall may be chance: by 63 %% of it in 30 s", () => {
+  it("forget what was before a jump, or before a change", () => {
     const level = new Level();
-    for (let i = 0; i < 120; i++) level.add(100, 1000);
-    for (let i = 0; i < 30; i++) level.add(95, 1000);
-    expect(level.perSecond).toBeCloseTo(95 + 5 * Math.exp(-1), 1);
+    for (let i = 0; i < 300; i++) level.add(100, 1000);
+    for (let i = 0; i < 10; i++) level.add(200, 1000);
+    level.restart();
+    expect(level.long.perSecond).toBe(level.recent.perSecond);
+    expect(level.long.overS).toBe(30);
+    level.jump();
+    expect(means(level)).toEqual([level.fast.perSecond, level.fast.perSecond, level.fast.perSecond]);
+    expect(level.recent.overS).toBe(5);
   });
 });

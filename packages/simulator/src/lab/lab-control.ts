@@ -21,7 +21,7 @@ export class LabControl {
   readonly #clock: LabClock;
   readonly #tally: Tally;
   readonly #gatewayCluster: Uint16Array;
-  readonly #levels = new DemandLevels();
+  #levels = new DemandLevels();
   /** Arrivals since the last report: gateway · classes + class. */
   readonly #offered: Uint32Array;
   #isUp = true;
@@ -49,8 +49,9 @@ export class LabControl {
     this.#clock.every(sampleMs, () => this.#sample(sampleMs));
   }
 
-  /** While it is down it hears nothing and says nothing. */
+  /** While it is down it hears nothing and says nothing; it comes back as a new process, which has heard nothing yet. */
   setUp(isUp: boolean): void {
+    if (isUp && !this.#isUp) this.#levels = new DemandLevels();
     this.#isUp = isUp;
   }
 
@@ -60,10 +61,8 @@ export class LabControl {
 
   /** Offered requests/s of a cell: reported; before that, and in part while that is young, what the fleet file says. */
   demandRps(cell: number): number {
-    const { clusters, classes, fleet } = this.#fleet;
-    const cluster = clusters[cell % clusters.length]!.name;
-    const requestClass = classes[Math.floor(cell / clusters.length)]!.name;
-    const filedRps = fleet.demandRps.get(cluster)?.get(requestClass);
+    const { cluster, requestClass } = this.#names(cell);
+    const filedRps = this.#fleet.fleet.demandRps.get(cluster)?.get(requestClass);
     const level = this.#levels.of(cluster, this.#clock.now)?.get(requestClass);
     if (level === undefined) return filedRps ?? 0;
     const known = filedRps === undefined ? 1 : Math.min(1, level.overMs / BELIEVED_MS);
@@ -73,6 +72,20 @@ export class LabControl {
   /** How much of an engine's answers fail, by the gateways' reports. */
   severity(engine: number): number {
     return this.#levels.evidence(this.#fleet.engines[engine]!.id, this.#clock.now).severity;
+  }
+
+  /** One deviation by chance of what is reported. */
+  demandDeviationRps(cell: number): number {
+    const { cluster, requestClass } = this.#names(cell);
+    return this.#levels.of(cluster, this.#clock.now)?.get(requestClass)?.deviationRps ?? 0;
+  }
+
+  #names(cell: number): { cluster: string; requestClass: string } {
+    const { clusters, classes } = this.#fleet;
+    return {
+      cluster: clusters[cell % clusters.length]!.name,
+      requestClass: classes[Math.floor(cell / clusters.length)]!.name,
+    };
   }
 
   /** Weights of a cell were published. */

@@ -64,6 +64,7 @@ export function runLab(options: LabOptions): LabRun {
     clientAttempts: tally.clientAttempts,
     signals: control.board,
     demandRps: (cell: number) => control.demandRps(cell),
+    demandDeviationRps: (cell: number) => control.demandDeviationRps(cell),
     severity: (engine: number) => control.severity(engine),
     readyReplicas: (engine: number) => control.ready[engine]!,
     liveGateways: () => gatewaysPerCluster,

@@ -67,6 +67,8 @@ export interface PolicyWorld {
   readonly demandRps: (cell: number) => number;
   /** 0..1: how much of an engine's answers fail, as gateways report it. */
   readonly severity: (engine: number) => number;
+  /** One deviation of it by chance. */
+  readonly demandDeviationRps: (cell: number) => number;
   /** Ready replicas that the control plane knows of. */
   readonly readyReplicas: (engine: number) => number;
   /** Live gateways of a cluster. */

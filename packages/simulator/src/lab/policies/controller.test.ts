@@ -35,6 +35,7 @@ async function twins(elasticity: number, gain: number, delay: number): Promise<n
     severity: () => 0,
     signals,
     demandRps: () => 1,
+    demandDeviationRps: () => 0,
     readyReplicas: () => 1,
     liveGateways: () => 1,
     deliver: () => {},

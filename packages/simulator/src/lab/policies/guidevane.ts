@@ -62,13 +62,19 @@ class Guidevane implements Policy {
     const world = this.#world;
     const { clusters, classes, engines, fleet } = world.fleet;
     const demandRps = new Map<string, number>();
-    for (const [k, spec] of classes.entries())
-      for (const [c, cluster] of clusters.entries())
-        demandRps.set(cellKey(cluster.name, spec.name), world.demandRps(k * clusters.length + c));
+    const demandDeviationRps = new Map<string, number>();
+    for (const [k, spec] of classes.entries()) {
+      for (const [c, cluster] of clusters.entries()) {
+        const cell = k * clusters.length + c;
+        demandRps.set(cellKey(cluster.name, spec.name), world.demandRps(cell));
+        demandDeviationRps.set(cellKey(cluster.name, spec.name), world.demandDeviationRps(cell));
+      }
+    }
     const inputs = {
       wallMs: world.clock.wallMs(),
       fleet,
       demandRps,
+      demandDeviationRps,
       engines: new Map(
         engines.map(({ id, adminState }, e) => [
           id,
