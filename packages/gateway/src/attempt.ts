@@ -48,7 +48,9 @@ export class Attempt implements EngineEvents, RunningAttempt, ClientPace {
   readonly #figures: AttemptFigures;
   #phase: Phase = "waiting";
   #call: EngineCall | null = null;
+  /** Without its headers once they went to the client. */
   #head: EngineHead | null = null;
+  #endsByClose = false;
   #observer: AnswerObserver | null = null;
   /** The body so far, while nothing of it went to the client. */
   #kept: Buffer[] = [];
@@ -112,6 +114,7 @@ export class Attempt implements EngineEvents, RunningAttempt, ClientPace {
     const { clock, timers, choices } = options;
     const nowMs = clock.nowMs();
     this.#head = { status, statusText: printable(rawStatusText), headers };
+    this.#endsByClose = endsByClose(this.#head);
     this.#figures.status = status;
     this.#figures.headMs = nowMs - this.#figures.startMs;
     this.#timer.touch(nowMs);
@@ -153,7 +156,7 @@ export class Attempt implements EngineEvents, RunningAttempt, ClientPace {
     if (this.#phase === "held") this.#judgeFirstEvent();
     if (this.#phase === "kept") this.#settle(this.#retry(this.#head));
     // Without a length or chunks a closed connection is the only end there is, and a dying engine closes too.
-    else if (endsByClose(this.#head!) && this.#observer!.kind !== "unread" && !this.#observer!.whole)
+    else if (this.#endsByClose && this.#observer!.kind !== "unread" && !this.#observer!.whole)
       this.onFail({ kind: "closed", message: "the connection was closed before the answer's end" });
     else {
       if (this.#phase === "held") this.#commit();
@@ -201,7 +204,9 @@ export class Attempt implements EngineEvents, RunningAttempt, ClientPace {
   #commit(): void {
     const { timers, stream } = this.#options;
     this.#phase = "passing";
-    this.#answer.begin(this.#head!);
+    const head = this.#head!;
+    this.#answer.begin(head);
+    this.#head = { status: head.status, statusText: "", headers: NONE };
     this.#options.onCommit();
     for (const chunk of this.#kept) this.#answer.write(chunk);
     this.#kept = [];
@@ -301,3 +306,5 @@ export class Attempt implements EngineEvents, RunningAttempt, ClientPace {
     this.#options.onOver(result);
   }
 }
+
+const NONE: readonly string[] = [];

@@ -32,23 +32,18 @@ export class BodyMemory {
 
   /** What one request holds. */
   share(): BodyShare {
-    let ownBytes = 0;
-    let counted = 0;
-    return {
-      add: (bytes) => {
-        const more = Math.max(ownBytes + bytes - UNCOUNTED_BYTES, 0) - counted;
-        if (more > 0 && this.#heldBytes + more > this.#limitBytes()) return false;
-        ownBytes += bytes;
-        counted += more;
-        this.#heldBytes += more;
-        return true;
-      },
-      release: () => {
-        this.#heldBytes -= counted;
-        ownBytes = 0;
-        counted = 0;
-      },
-    };
+    return new BodyShare(this);
+  }
+
+  /** False where there is no room for so many more. */
+  take(bytes: number): boolean {
+    if (bytes > 0 && this.#heldBytes + bytes > this.#limitBytes()) return false;
+    this.#heldBytes += bytes;
+    return true;
+  }
+
+  giveBack(bytes: number): void {
+    this.#heldBytes -= bytes;
   }
 
   /** Runs what inflates a body, in its turn: one may grow to the limit of a body before anything is known of its size. */
@@ -66,9 +61,29 @@ export class BodyMemory {
   }
 }
 
-export interface BodyShare {
+/** What one request holds of the memory for bodies. */
+export class BodyShare {
+  readonly #memory: BodyMemory;
+  #ownBytes = 0;
+  #countedBytes = 0;
+
+  constructor(memory: BodyMemory) {
+    this.#memory = memory;
+  }
+
   /** False where there is no room for so many more; then none of them count. */
-  add(bytes: number): boolean;
+  add(bytes: number): boolean {
+    const more = Math.max(this.#ownBytes + bytes - UNCOUNTED_BYTES, 0) - this.#countedBytes;
+    if (!this.#memory.take(more)) return false;
+    this.#ownBytes += bytes;
+    this.#countedBytes += more;
+    return true;
+  }
+
   /** The request holds nothing any more. May be called again. */
-  release(): void;
+  release(): void {
+    this.#memory.giveBack(this.#countedBytes);
+    this.#ownBytes = 0;
+    this.#countedBytes = 0;
+  }
 }

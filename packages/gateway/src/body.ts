@@ -52,7 +52,7 @@ export function readBody(
   request: FrontRequest,
   limits: BodyLimits,
   { clock, turns }: BodyParts,
-  share: BodyShare,
+  share: Pick<BodyShare, "add">,
   onRead: (read: BodyRead) => void,
 ): void {
   const bytes = new ByteCollector();
@@ -162,7 +162,7 @@ export async function inflateBody(
   encoding: string | undefined,
   bodyBytes: number,
   { turns, memory }: BodyParts,
-  share: BodyShare,
+  share: Pick<BodyShare, "add">,
 ): Promise<Readable> {
   const coding = codingOf(encoding);
   const inflate = INFLATE.get(coding)!;

@@ -25,8 +25,12 @@ export class FrontRequest extends IncomingMessage {
   override push(chunk: Buffer | null): boolean {
     const sink = this.#sink;
     if (sink === null) return super.push(chunk);
-    if (chunk === null) sink.onWhole();
-    else sink.onChunk(chunk);
+    if (chunk !== null) sink.onChunk(chunk);
+    else {
+      // What it holds is not held for as long as the answer takes.
+      this.#sink = null;
+      sink.onWhole();
+    }
     return true;
   }
 

@@ -2,11 +2,9 @@ import type { ServerResponse } from "node:http";
 import type { Outcome } from "@guidevane/core";
 import type { Admitted, Waiting } from "@guidevane/guard";
 import { HEAD, type HeadFacts, NO_CLASS, OUT, OUT_WORDS, ROUTE_STATUS, type RouteStatus } from "@guidevane/selector";
-import { accept } from "./accept.ts";
 import { resolveAlias } from "./alias.ts";
-import { type AnswerManner, type ApiError, writeError } from "./api-error.ts";
+import { type ApiError, writeError } from "./api-error.ts";
 import {
-  askForBody,
   type BodyParts,
   type BodyRead,
   checkText,
@@ -14,43 +12,21 @@ import {
   isCompressed,
   type Readable,
   readBody,
-  refuseEncoding,
-  refuseLength,
 } from "./body.ts";
 import { BodyMemory, bodyMemoryBytes } from "./body-memory.ts";
-import type { ClientKeys } from "./client-keys.ts";
-import { corsHeaders, preflightAnswer } from "./cors.ts";
-import { readDeadline } from "./deadline.ts";
-import type { DecisionDraft } from "./decision-draft.ts";
 import { noteRouting } from "./decision-notes.ts";
-import type { Decisions } from "./decisions.ts";
 import { type Exchange, isClientRetry, ownAnswer } from "./exchange.ts";
-import { Forwarder, type ForwardParts } from "./forward.ts";
+import { Forwarder } from "./forward.ts";
 import type { FrontRequest } from "./front-request.ts";
-import { createHeadFacts, fillHead, readHead } from "./head-facts.ts";
+import { createHeadFacts, fillHead } from "./head-facts.ts";
 import { LoopTurns } from "./loop-turns.ts";
 import { OTHER } from "./metrics.ts";
-import { modelsAnswer } from "./models.ts";
-import { ignoreLateError, refuseUnread, shedError, unroutable } from "./refusals.ts";
+import { countRequest, openExchange, type RouteParts } from "./open-exchange.ts";
+import { refuseUnread, shedError, unroutable } from "./refusals.ts";
 import { requestIdOf } from "./request-id.ts";
 import { responseKey } from "./response-memory.ts";
 import type { Routing } from "./routing.ts";
 import { RuledOutLists } from "./ruled-out-lists.ts";
-
-/** What the request path works with. One per thread. */
-export interface RouteParts extends ForwardParts {
-  /** The snapshot in use now. */
-  readonly routing: () => Routing;
-  /** Whether a conversation's first request is placed by load: one gateway alone sees all of it. */
-  readonly placement: () => boolean;
-  /** What clients must bring; null = nothing. */
-  readonly clientKeys: () => ClientKeys | null;
-  readonly sinceControlMs: () => number;
-  /** What is remembered of requests. */
-  readonly decisions: Decisions;
-  /** Told of an error that nobody foresaw; the client has had its 500. */
-  readonly onError: (error: unknown, requestId: string) => void;
-}
 
 /**
  * The request path: read, classify, choose an engine, forward, try another one if that may help, count how it went. It
@@ -71,7 +47,6 @@ const INTERNAL: ApiError = {
   close: true,
 };
 
-const EMPTY: Buffer = Buffer.alloc(0);
 const NONE: readonly never[] = [];
 
 /**
@@ -100,7 +75,7 @@ class RequestPath {
 
   serve(request: FrontRequest, response: ServerResponse, requestId: string): void {
     try {
-      const exchange = this.#readHead(request, response, requestId);
+      const exchange = openExchange(this.#parts, this.#bodies.memory, request, response, requestId);
       if (exchange === null) return;
       readBody(request, this.#parts.settings.limits, this.#bodies, exchange.share, (read) =>
         this.#try(exchange, () => this.#onBody(exchange, read)),
@@ -108,72 +83,6 @@ class RequestPath {
     } catch (error) {
       this.#tellFailure(response, requestId, error);
     }
-  }
-
-  /** Null where the head says enough for an answer: what can't be served ends here, unseen by any engine. */
-  #readHead(request: FrontRequest, response: ServerResponse, requestId: string): Exchange | null {
-    const { clock, settings } = this.#parts;
-    const arrivedMs = clock.nowMs();
-    response.on("error", ignoreLateError);
-    const accepted = accept(request, settings.cors.origins.length > 0);
-    const manner: AnswerManner = {
-      dialect: accepted.dialect,
-      requestId,
-      headers: corsHeaders(request, settings.cors),
-    };
-    if (accepted.kind === "preflight") {
-      preflightAnswer(request, response, settings.cors, accepted.allow);
-      return null;
-    }
-    const decision = this.#parts.decisions.begin(requestId, pathOf(request.url ?? ""));
-    const refuse = (error: ApiError): null => {
-      decision.error = error.code;
-      this.#count(decision, OTHER, "rejected");
-      refuseUnread(request, response, error, manner, clock);
-      return null;
-    };
-
-    if (accepted.kind === "refused") return refuse(accepted.error);
-    const query = accepted.kind === "inference" ? accepted.query : "";
-    const client = this.#parts.clientKeys()?.clientOf(request.rawHeaders, query) ?? null;
-    if (client !== null && "status" in client) return refuse(client);
-    if (accepted.kind === "models") {
-      const error = modelsAnswer(response, this.#parts.routing().snapshot, accepted, manner);
-      if (error === null) this.#parts.decisions.forget(decision);
-      else {
-        decision.error = error.code;
-        this.#count(decision, OTHER, "rejected");
-      }
-      return null;
-    }
-    const encoding = request.headers["content-encoding"];
-    const deadlineMs = readDeadline(request.headers);
-    if (deadlineMs !== null && typeof deadlineMs !== "number") return refuse(deadlineMs);
-    const unreadable = refuseEncoding(encoding) ?? refuseLength(request, settings.limits);
-    if (unreadable !== null) return refuse(unreadable);
-    askForBody(request, response);
-    return {
-      request,
-      response,
-      requestId,
-      arrivedMs,
-      accepted,
-      manner,
-      client,
-      head: readHead(request.rawHeaders, accepted.pathId, settings, client?.tenant),
-      encoding,
-      routing: this.#parts.routing(),
-      isRouted: false,
-      admittedAs: null,
-      share: this.#bodies.memory.share(),
-      withheld: client?.keyHeaders ?? NONE,
-      body: EMPTY,
-      text: EMPTY,
-      deadlineAtMs: deadlineMs === null ? null : arrivedMs + deadlineMs,
-      className: undefined,
-      attempts: [],
-      decision,
-    };
   }
 
   #onBody(exchange: Exchange, read: BodyRead): void {
@@ -360,14 +269,8 @@ class RequestPath {
     const requestClass = exchange.className ?? OTHER;
     const wasRouted = exchange.isRouted;
     this.#letGo(exchange);
-    this.#count(exchange.decision, requestClass, outcome);
+    countRequest(this.#parts, exchange.decision, requestClass, outcome);
     if (wasRouted) metrics.requestSeconds.add(requestClass, (clock.nowMs() - exchange.arrivedMs) / 1000);
-  }
-
-  #count(decision: DecisionDraft, requestClass: string, outcome: Outcome): void {
-    decision.outcome = outcome;
-    this.#parts.decisions.end(decision);
-    this.#parts.metrics.requests.inc(requestClass, outcome);
   }
 
   /** Gives back what the request holds; once more does nothing. */
@@ -403,9 +306,4 @@ class RequestPath {
     if (response.headersSent) response.destroy();
     else writeError(response, INTERNAL, { dialect: "openai", requestId });
   }
-}
-
-function pathOf(target: string): string {
-  const mark = target.indexOf("?");
-  return mark < 0 ? target : target.slice(0, mark);
 }
