@@ -9,7 +9,8 @@ import { route } from "./route.ts";
 import { solve } from "./solve.ts";
 import { solver } from "./solver.ts";
 import { stream } from "./stream.ts";
+import { swap } from "./swap.ts";
 
 export const groups: readonly BenchGroup[] = [bodies, crossing, pick, observe, route, solve, solver];
 /** These load whole processes, and take minutes. */
-export const loadGroups: readonly LoadGroup[] = [request, stream];
+export const loadGroups: readonly LoadGroup[] = [request, stream, swap];

@@ -17,7 +17,6 @@ import {
 import type { BenchCase, BenchGroup } from "./case.ts";
 import { chatBodies, ringSnapshot, sessionKeys } from "./inputs.ts";
 import { pickTailNs } from "./pick-tail.ts";
-import { swapPauseMs } from "./swap.ts";
 
 const ENGINES = [8, 64, 512];
 const KEYS = 64;
@@ -54,7 +53,6 @@ export const pick: BenchGroup = {
       const found: Record<string, number> = {};
       for (const kind of kinds) {
         found[`pick/${kind}/512-engines/tenth-out/p99-ns`] = await pickTailNs(kind);
-        found[`swap/${kind}/1000-engines/200-classes/longest-pause-ms`] = await swapPauseMs(kind, 1000, 200);
       }
       return found;
     };
