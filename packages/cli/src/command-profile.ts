@@ -82,6 +82,7 @@ async function fit(files: readonly string[], flags: FitFlags): Promise<string> {
   const context = { curves, data: files.map((file) => basename(file)).join(", "), licence: flags.licence };
   const fits: CurveFit[] = [];
   let short = 0;
+  const begunMs = performance.now();
   for (const curve of curves) {
     if (curve.points.length < LEVELS_MIN) {
       short += 1;
@@ -106,6 +107,7 @@ async function fit(files: readonly string[], flags: FitFlags): Promise<string> {
             },
     });
   }
+  const msEach = (performance.now() - begunMs) / Math.max(1, curves.length - short);
   if (fits.length === 0)
     throw new GuidevaneError(
       "bad_points",
@@ -114,14 +116,16 @@ async function fit(files: readonly string[], flags: FitFlags): Promise<string> {
   if (flags.out !== undefined) await writeProfiles(flags.out, fits);
   if (flags.plot !== undefined) {
     const plotted = fits.map(({ curve, profile }) => ({
-      points: curve.points,
+      points: upToSaturation(curve).curve.points,
       profile,
       measured: profile.source.measured,
     }));
     await writeFile(flags.plot, plotProfiles(plotted));
   }
   const rest = { ...left, ...(short === 0 ? {} : { [`curves of fewer than ${LEVELS_MIN} load levels`]: short }) };
-  return flags.json ? `${JSON.stringify({ curves: fits.map(toJson), left: rest }, null, 2)}\n` : showFits(fits, rest);
+  return flags.json
+    ? `${JSON.stringify({ curves: fits.map(toJson), left: rest }, null, 2)}\n`
+    : showFits(fits, rest, msEach);
 }
 
 /** A curve's fit for a program: the profile, whether its shape is right, and the points beside what the fit says of them. */

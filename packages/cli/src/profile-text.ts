@@ -7,7 +7,7 @@ import { showTable } from "./table.ts";
 const MOST_ROWS = 40;
 
 /** Fits for a person: one line a curve, and the errors in the middle of all. */
-export function showFits(fits: readonly CurveFit[], left: Readonly<Record<string, number>>): string {
+export function showFits(fits: readonly CurveFit[], left: Readonly<Record<string, number>>, msEach: number): string {
   const rows = fits.slice(0, MOST_ROWS).map(({ profile, at }) => {
     const { heldOutError: error, confidence, points, measured } = profile.source;
     return [
@@ -32,7 +32,7 @@ export function showFits(fits: readonly CurveFit[], left: Readonly<Record<string
   if (at !== null) head.push(`TTFT / TBOT ms at ${at.inFlight} in flight`);
   const parts = [showTable(head, rows)];
   if (fits.length > MOST_ROWS) parts.push(`… and ${fits.length - MOST_ROWS} more; --json has all\n`);
-  parts.push(middle(fits));
+  parts.push(middle(fits, msEach));
   const past = fits.reduce((sum, { profile }) => sum + profile.source.pastSaturation, 0);
   const rest = past === 0 ? left : { ...left, "load levels past saturation": past };
   return [...parts, showLeft(rest)].join("");
@@ -45,14 +45,14 @@ export function showLeft(left: Readonly<Record<string, number>>): string {
     .join("");
 }
 
-function middle(fits: readonly CurveFit[]): string {
+function middle(fits: readonly CurveFit[], msEach: number): string {
   const of = (name: keyof FitSource["heldOutError"]): string => {
     const errors = fits.flatMap(({ profile }) => profile.source.heldOutError[name] ?? []).sort((a, b) => a - b);
     return errors.length === 0 ? "none" : percent(errors[errors.length >> 1]!);
   };
   const convex = fits.filter(({ profile }) => shapeOf(profile).convex && shapeOf(profile).nonDecreasing).length;
   return [
-    `${fits.length} curves, ${convex} of them convex and non-decreasing`,
+    `${fits.length} curves, ${convex} of them convex and non-decreasing, ${show(msEach)} ms each`,
     `error at a load level left out of the fit, in the median curve: TTFT ${of("ttft")} (p50 ${of("ttftP50")}, p99 ${of("ttftP99")}), TBOT ${of("tbot")}, E2E ${of("e2e")}\n`,
   ].join("; ");
 }

@@ -90,7 +90,7 @@ export function fitProfile(measured: LoadCurve, context: FitContext): FittedProf
   const { curve, saturationRps, past } = all.find(({ each }) => each === measured) ?? upToSaturation(measured);
   const { deployment, promptTokens, outputTokens, loop, log } = curve;
   const fitted = fitCurve(curve, saturationRps);
-  const levels = leaveLevelsOut(curve);
+  const levels = leaveLevelsOut(curve, saturationRps);
   const tokens = tokenCosts(curve, fitted, all);
   const name = deploymentName(deployment);
   const hardware = deployment.gpuCount === null ? deployment.gpu : `${deployment.gpuCount}x${deployment.gpu}`;

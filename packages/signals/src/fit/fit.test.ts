@@ -2,7 +2,7 @@ import { existsSync, readFileSync } from "node:fs";
 import { join } from "node:path";
 import { parseProfile } from "@guidevane/core";
 import { describe, expect, it } from "vitest";
-import { fitCurve, predictAtInFlight } from "./fit-curve.ts";
+import { fitCurve, predictAtInFlight, predictAtRate } from "./fit-curve.ts";
 import { fitProfile } from "./fit-profile.ts";
 import { leaveLevelsOut } from "./held-out.ts";
 import type { LoadCurve } from "./load-curve.ts";
@@ -75,6 +75,36 @@ describe("a fit of a lawful server", () => {
   });
 });
 
+describe("levels of an open loop", () => {
+  /** Finishes 50 requests/s at most. */
+  const rows = [10, 20, 30, 40, 80, 160].map((sent) => {
+    const finished = Math.min(sent, 50);
+    const ttft = sent > 50 ? 9000 : 50 + (20 * sent) / (50 - sent);
+    return `H100,m,1000.${sent},100,request_rate_rps,${sent},${finished},${ttft},10`;
+  });
+  const { curves } = parseLoadPoints(
+    ["gpu,model,isl,osl,load_var,load_value,req_per_s,ttft_ms,tpot_ms", ...rows].join("\n"),
+    "points",
+  );
+
+  it("of which fewer finish than are sent are past saturation, and say the capacity", () => {
+    expect(curves).toHaveLength(1);
+    const { curve, saturationRps, past } = upToSaturation(curves[0]!);
+    expect(saturationRps).toBe(50);
+    expect(past.map(({ offeredPerS }) => offeredPerS)).toEqual([80, 160]);
+    expect(curve.points.map(({ ratePerS }) => ratePerS)).toEqual([10, 20, 30, 40]);
+  });
+
+  it("are met with their queue, also between", () => {
+    const { curve, saturationRps } = upToSaturation(curves[0]!);
+    const fitted = fitCurve(curve, saturationRps);
+    for (const sent of [10, 15, 25, 35, 40])
+      expect(Math.abs(predictAtRate(fitted, 100, sent).ttftMs / (50 + (20 * sent) / (50 - sent)) - 1)).toBeLessThan(
+        0.05,
+      );
+  });
+});
+
 describe("what a token costs", () => {
   it("is found from two workloads of one deployment: decoding 20 times a prompt token", () => {
     // At capacity a request takes 0.1 ms a prompt token and 2 ms an output token.
@@ -102,10 +132,38 @@ describe("a file of points", () => {
   it.each([
     ["a header without a column", "isl,osl,load_var\n1,1,concurrency", /header must name load_value/],
     ["a number that is none", `${HEAD}\nH100,m,x,100,concurrency,4,50,10`, /line 2: isl: .*"x"/],
+    ["NaN", `${HEAD}\nH100,m,10,100,concurrency,4,NaN,10`, /line 2: ttft_ms: .*"NaN"/],
+    ["infinity", `${HEAD}\nH100,m,10,100,concurrency,1e999,50,10`, /line 2: load_value: .*"1e999"/],
+    ["a quote that never ends", `${HEAD}\n"H100,m,10,100,concurrency,4,50,10`, /points: /],
     ["a negative time", `${HEAD}\nH100,m,10,100,concurrency,4,-50,10`, /line 2: ttft_ms/],
     ["a row with too few cells", `${HEAD}\nH100,m,10`, /points: /],
   ])("with %s is refused with its place and value", (_what, text, message) => {
     expect(() => parseLoadPoints(text, "points")).toThrow(message);
+  });
+
+  it.each([
+    ["a byte order mark and CRLF", `\uFEFF${lawful([1, 2, 4]).replaceAll("\n", "\r\n")}\r\n`],
+    ["quotes", lawful([1, 2, 4]).replaceAll(/[^,\n]+/g, '"$&"')],
+    ["levels in any order", lawful([4, 1, 2])],
+    ["blank lines and columns of no meaning", lawful([1, 2, 4]).replaceAll(/$/gm, ",x").replaceAll("\n", "\n\n")],
+  ])("may have %s", (_what, text) => {
+    const { curves } = parseLoadPoints(text, "points");
+    expect(curves[0]!.points.map(({ inFlight, ttftMs }) => [inFlight, ttftMs])).toEqual([
+      [1, 54],
+      [2, 58],
+      [4, 66],
+    ]);
+  });
+
+  it("of one level, or of levels that are all one, is no curve to fit; of equal times is a flat one", () => {
+    for (const levels of [[4], [4, 4, 4]]) {
+      const [curve] = parseLoadPoints(lawful(levels), "points").curves;
+      expect(() => fitCurve(curve!)).toThrow(/needs 3 load levels, this one has 1/);
+    }
+    const flat = [1, 2, 4, 8].map((n) => `H100,m,10,10,concurrency,${n},50,10`);
+    const { ttftMs, tbotMs } = fitCurve(parseLoadPoints([HEAD, ...flat].join("\n"), "points").curves[0]!);
+    for (const [, ms] of ttftMs) expect(ms).toBeCloseTo(50, 2);
+    for (const [, ms] of tbotMs) expect(ms).toBeCloseTo(10, 2);
   });
 
   it("leaves out rows that no curve can be made of, and counts them by why", () => {
@@ -143,6 +201,20 @@ describe.skipIf(!existsSync(MEASURED))(`real measurements (${MEASURED})`, () => 
     expect(median(errors.flatMap(({ tbot }) => tbot ?? []))).toBeLessThan(0.05);
     expect(median(errors.flatMap(({ ttft }) => ttft ?? []))).toBeLessThan(0.12);
     expect(median(errors.flatMap(({ e2e }) => e2e ?? []))).toBeLessThan(0.05);
+  });
+
+  it("of open loops give the capacity that was seen, and no level beyond it is fitted", () => {
+    const { curves } = parseLoadPoints(readFileSync(MEASURED, "utf8"), "engine_load_points.csv");
+    const open = curves.filter(({ source }) => source === "inference-perf-kubecon2025");
+    expect(open).toHaveLength(5);
+    for (const curve of open) {
+      const { capacityWps, source } = fitProfile(curve, { curves, data: "points" });
+      const most = Math.max(...curve.points.map(({ ratePerS }) => ratePerS));
+      expect(Math.abs(capacityWps / most - 1)).toBeLessThan(0.001);
+      expect(source).toMatchObject({ saturation: "measured", statistic: "mean" });
+      expect(source.pastSaturation).toBeGreaterThanOrEqual(2);
+      expect(source.heldOutError.ttft).toBeLessThan(0.35);
+    }
   });
 
   it("give convex and non-decreasing curves, all of them, within 50 ms each with all its held-out fits", () => {

@@ -12,14 +12,23 @@ export interface HeldOutError {
 
 const NOTHING: HeldOutError = { ttft: null, ttftP50: null, ttftP99: null, tbot: null, e2e: null };
 
-/** Error at each load level of a fit to the other levels, the first and the last one too: those are extrapolated. */
-export function leaveLevelsOut(curve: LoadCurve): {
+/**
+ * Error at each load level of a fit to the other levels, the first and the last one too: those are extrapolated.
+ *
+ * @param saturationRps of an open loop, as levels beyond say it, none of which is left out here; null = not known
+ */
+export function leaveLevelsOut(
+  curve: LoadCurve,
+  saturationRps: number | null = null,
+): {
   readonly mean: HeldOutError;
   readonly each: readonly HeldOutError[];
 } {
   if (curve.points.length <= LEVELS_MIN) return { mean: NOTHING, each: [] };
+  // A closed loop's is the rate of a level that may be the one left out.
+  const known = curve.loop === "open" ? saturationRps : null;
   const each = curve.points.map((left) => {
-    const fitted = fitCurve({ ...curve, points: curve.points.filter((point) => point !== left) });
+    const fitted = fitCurve({ ...curve, points: curve.points.filter((point) => point !== left) }, known);
     // By what the load was made of: the other would take the level's own time for known.
     const said =
       curve.loop === "closed"

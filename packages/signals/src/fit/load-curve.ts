@@ -4,6 +4,8 @@ export interface LoadPoint {
   readonly inFlight: number;
   /** Finished requests/s. */
   readonly ratePerS: number;
+  /** Of an open loop where it is said apart: requests/s that were sent. More than finish are beyond the engine. */
+  readonly offeredPerS: number | null;
   readonly ttftMs: number;
   readonly tbotMs: number;
   /** null = not measured. */

@@ -1,6 +1,6 @@
 import { GuidevaneError, problem, showProblem } from "@guidevane/core";
 import { parse } from "csv-parse/sync";
-import { type Deployment, deploymentName, type LoadCurve, type LoadPoint } from "./load-curve.ts";
+import type { Deployment, LoadCurve, LoadPoint } from "./load-curve.ts";
 
 /** What a file of measured points holds. */
 export interface LoadPoints {
@@ -19,7 +19,7 @@ export interface LoadPoints {
  * | `ttft_mean_ms`, `ttft_ms` or `ttft_p50_ms` | time to first token; the first of these that is not empty |
  * | `tpot_mean_ms`, `tpot_ms` or `tpot_p50_ms` | time between output tokens, likewise |
  *
- * and, where there: `ttft_p50_ms`, `ttft_p99_ms`, `req_per_s` (of the whole deployment), `gpu`, `gpu_count`, `model`, `precision`,
+ * and, where there: `ttft_p50_ms`, `ttft_p99_ms`, `req_per_s` (finished, of the whole deployment: in an open loop more sent than finish are beyond it), `gpu`, `gpu_count`, `model`, `precision`,
  * `engine`, `engine_version`, `mode`, `parallel`, `source`, `note` (rows that say `suspect` are left out). Other columns are
  * passed over. Of several rows at one load level the median counts.
  *
@@ -28,7 +28,7 @@ export interface LoadPoints {
 export function parseLoadPoints(text: string, name: string): LoadPoints {
   const rows = readRows(text, name);
   const left: Record<string, number> = {};
-  const curves = new Map<string, { head: Omit<LoadCurve, "points">; levels: Map<number, LoadPoint[]> }>();
+  const groups = new Map<string, Group[]>();
   for (const { row, line } of rows) {
     const read = readPoint(row, line, name);
     if (typeof read === "string") {
@@ -36,24 +36,42 @@ export function parseLoadPoints(text: string, name: string): LoadPoints {
       continue;
     }
     const { head, point, level } = read;
-    const key = JSON.stringify([head, deploymentName(head.deployment)]);
-    let curve = curves.get(key);
-    if (curve === undefined) {
-      curve = { head, levels: new Map() };
-      curves.set(key, curve);
+    const { promptTokens, outputTokens, ...rest } = head;
+    const key = JSON.stringify(rest);
+    const alike = groups.get(key) ?? [];
+    groups.set(key, alike);
+    let group = alike.find(
+      (each) => isAlike(each.head.promptTokens, promptTokens) && isAlike(each.head.outputTokens, outputTokens),
+    );
+    if (group === undefined) {
+      group = { head, levels: new Map() };
+      alike.push(group);
     }
-    const same = curve.levels.get(level);
-    if (same === undefined) curve.levels.set(level, [point]);
+    const same = group.levels.get(level);
+    if (same === undefined) group.levels.set(level, [point]);
     else same.push(point);
   }
   return {
     left,
-    curves: [...curves.values()].map(({ head, levels }) => ({
+    curves: [...groups.values()].flat().map(({ head, levels }) => ({
       ...head,
       points: [...levels.values()].map(medianPoint).sort((a, b) => a.inFlight - b.inFlight),
     })),
   };
 }
+
+interface Group {
+  /** Of its first row. */
+  readonly head: Omit<LoadCurve, "points">;
+  readonly levels: Map<number, LoadPoint[]>;
+}
+
+/** Where requests are drawn at random the mean lengths of two levels of one workload differ a little. */
+function isAlike(a: number, b: number): boolean {
+  return Math.abs(a / b - 1) <= SAME_LENGTH;
+}
+
+const SAME_LENGTH = 0.02;
 
 type Row = Readonly<Record<string, string>>;
 
@@ -117,8 +135,8 @@ function readPoint(row: Row, line: number, name: string): ReadPoint | string {
   if (ttft === null || tbot === null) return "ttft or tpot is empty";
 
   const e2eMs = ttft.value + outputTokens * tbot.value;
-  const inFlight = loop === "closed" ? level : (level * e2eMs) / 1000;
-  const ratePerS = loop === "closed" ? (1000 * level) / e2eMs : level;
+  const ratePerS = loop === "closed" ? (1000 * level) / e2eMs : (number("req_per_s") ?? level);
+  const inFlight = loop === "closed" ? level : (ratePerS * e2eMs) / 1000;
   const deployment: Deployment = {
     gpu: row.gpu ?? "",
     gpuCount: number("gpu_count"),
@@ -136,6 +154,7 @@ function readPoint(row: Row, line: number, name: string): ReadPoint | string {
     point: {
       inFlight,
       ratePerS,
+      offeredPerS: loop === "closed" ? null : level,
       ttftMs: ttft.value,
       tbotMs: tbot.value,
       ttftP50Ms: number("ttft_p50_ms"),
@@ -165,6 +184,7 @@ function medianPoint(points: readonly LoadPoint[]): LoadPoint {
   return {
     inFlight: of("inFlight"),
     ratePerS: of("ratePerS"),
+    offeredPerS: points[0]!.offeredPerS,
     ttftMs: of("ttftMs"),
     tbotMs: of("tbotMs"),
     ttftP50Ms: known("ttftP50Ms"),

@@ -255,3 +255,18 @@ describe.skipIf(!existsSync(LOG))(`the log of a real vLLM (${LOG})`, () => {
     expect(one.capacityWps).toBeLessThan(4.3);
   });
 });
+
+const OVERLOAD = join(DATA, "profiles/b200_agentic_requests.csv.gz");
+
+describe.skipIf(!existsSync(OVERLOAD))(`the log of a real vLLM mostly beyond its load (${OVERLOAD})`, () => {
+  it("gives no profile that claims to be good, and says how many requests failed", async () => {
+    async function* chunks(): AsyncGenerator<Uint8Array> {
+      const text = gunzipSync(readFileSync(OVERLOAD)).toString("utf8");
+      yield Buffer.from(text.replace("run,gpus,", "run,gpu_count,").replace("ttlt_s", "e2e_s"));
+    }
+    const { curves, left } = curvesOfLog(await readRequestLog([{ name: "b200", chunks: chunks() }]));
+    expect(left["failed requests"]).toBe(922);
+    for (const curve of curves.filter(({ points }) => points.length >= 3))
+      expect(fitProfile(curve, { curves, data: "b200" }).source.confidence).toBe("low");
+  });
+});

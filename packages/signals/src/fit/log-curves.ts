@@ -234,6 +234,7 @@ function pointOf(
     // Of mean requests, by Little's law: what was in flight held other requests too.
     inFlight: (ratePerS * (meanMs + outputTokens * tbotMs)) / 1000,
     ratePerS,
+    offeredPerS: null,
     ttftMs: meanMs,
     tbotMs,
     ttftP50Ms: quantile(0.5),

@@ -17,17 +17,28 @@ export interface Unsaturated {
 
 /**
  * Past the load at which an engine does the most, more requests in flight wait or thrash its memory: what they take is no matter
- * of utilisation, and no plan goes there. Where enough levels are left, those past the first that reaches the highest rate
- * are left out.
+ * of utilisation, and no plan goes there. Where enough levels are left, these are left out: in a closed loop those past the
+ * first that reaches the highest rate, in an open one those of which fewer finish than are sent.
  */
 export function upToSaturation(curve: LoadCurve): Unsaturated {
   const { points } = curve;
+  const isPast = curve.loop === "closed" ? pastPeak(points) : isBeyond;
+  const past = points.filter(isPast);
+  const saturationRps = past.length === 0 ? null : Math.max(...points.map(({ ratePerS }) => ratePerS));
+  if (past.length === 0 || points.length - past.length < (curve.loop === "closed" ? LEVELS_MIN + 1 : LEVELS_MIN))
+    return { curve, saturationRps, past: [] };
+  return { curve: { ...curve, points: points.filter((point, at) => !isPast(point, at)) }, saturationRps, past };
+}
+
+function pastPeak(points: readonly LoadPoint[]): (point: LoadPoint, at: number) => boolean {
   const most = Math.max(...points.map(({ ratePerS }) => ratePerS));
   const peak = points.findIndex(({ ratePerS }) => ratePerS * (1 + SAME_RATE) >= most);
-  const isPast = ({ inFlight }: LoadPoint, at: number): boolean =>
-    at > peak && inFlight >= MORE_IN_FLIGHT * points[peak]!.inFlight;
-  const past = points.filter(isPast);
-  if (past.length === 0 || points.length - past.length <= LEVELS_MIN)
-    return { curve, saturationRps: past.length === 0 ? null : most, past: [] };
-  return { curve: { ...curve, points: points.filter((point, at) => !isPast(point, at)) }, saturationRps: most, past };
+  return ({ inFlight }, at) => at > peak && inFlight >= MORE_IN_FLIGHT * points[peak]!.inFlight;
 }
+
+function isBeyond({ ratePerS, offeredPerS }: LoadPoint): boolean {
+  return offeredPerS !== null && ratePerS < FINISHED * offeredPerS;
+}
+
+/** A run ends with requests under way, which do not count as finished. */
+const FINISHED = 0.95;

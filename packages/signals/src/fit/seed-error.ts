@@ -12,17 +12,17 @@ interface Known {
   readonly points: readonly LoadPoint[];
 }
 
-/** Curves of one pool of at most a node whose hardware and model are known, up to saturation. */
+/** Curves of closed loops and one pool of at most a node whose hardware and model are known, up to saturation. */
 export function knownCurves(curves: readonly LoadCurve[]): Known[] {
   return curves.flatMap((each) => {
-    const { points, deployment, promptTokens, outputTokens } = upToSaturation(each).curve;
+    const { points, deployment, promptTokens, outputTokens, loop } = upToSaturation(each).curve;
     const gpu = GPUS[deployment.gpu.toLowerCase()];
     const name = deployment.model.toLowerCase();
     const model = Object.entries(MODELS).find(([known]) => name.includes(known))?.[1];
     const precision = PRECISIONS[deployment.precision === "" ? "bf16" : deployment.precision];
     const gpus = deployment.gpuCount ?? 0;
     if (gpu === undefined || model === undefined || precision === undefined) return [];
-    if (deployment.mode !== "agg" || gpus < 1 || gpus > NODE || points.length < LEVELS) return [];
+    if (deployment.mode !== "agg" || loop !== "closed" || gpus < 1 || gpus > NODE || points.length < LEVELS) return [];
     return [{ sku: deployment.gpu, points, deployed: { gpu, gpus, model, promptTokens, outputTokens, ...precision } }];
   });
 }

@@ -131,7 +131,16 @@ export function seedProfile({ deployed, sku, model, precision, points }: SeedReq
     points: levels.map((inFlight) => {
       const { ttftMs, tbotMs } = times(inFlight);
       const ratePerS = (1000 * inFlight) / (ttftMs + outputTokens * tbotMs);
-      return { inFlight, ratePerS, ttftMs, tbotMs, ttftP50Ms: null, ttftP99Ms: null, requests: null };
+      return {
+        inFlight,
+        ratePerS,
+        offeredPerS: null,
+        ttftMs,
+        tbotMs,
+        ttftP50Ms: null,
+        ttftP99Ms: null,
+        requests: null,
+      };
     }),
   });
   const prefillMsPerTok = prefillMs(deployed, CALIBRATED) / promptTokens;

@@ -23,7 +23,7 @@ const only = (part: number) => ({ tbot: [0, 0, 0, 0, 0, 0].map((_, at) => (at ==
 
 function point(inFlight: number, ttftMs: number, tbotMs: number): LoadPoint {
   const ratePerS = (1000 * inFlight) / (ttftMs + 1024 * tbotMs);
-  return { inFlight, ratePerS, ttftMs, tbotMs, ttftP50Ms: null, ttftP99Ms: null, requests: null };
+  return { inFlight, ratePerS, offeredPerS: null, ttftMs, tbotMs, ttftP50Ms: null, ttftP99Ms: null, requests: null };
 }
 
 describe("a roofline", () => {
