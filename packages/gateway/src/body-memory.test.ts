@@ -1,6 +1,6 @@
 import { constants, gzipSync, zstdCompressSync } from "node:zlib";
 import { afterEach, describe, expect, it, vi } from "vitest";
-import { BodyMemory, bodyMemoryBytes } from "./body-memory.ts";
+import { BodyMemory, BodyShare, bodyMemoryBytes } from "./body-memory.ts";
 import { headerIn } from "./testing/raw-client.ts";
 import { chunked, jsonAnswer, STREAM_HEAD } from "./testing/scripted-engine.ts";
 import { CHAT, createSetup, eventually } from "./testing/setup.ts";
@@ -118,7 +118,7 @@ describe("a gateway", () => {
   });
 
   it("that has no more room says so, and that it will have", async () => {
-    vi.spyOn(BodyMemory.prototype, "share").mockImplementation(() => ({ add: () => false, release() {} }));
+    vi.spyOn(BodyShare.prototype, "add").mockReturnValue(false);
     const engine = await setup.engine();
     const client = await setup.client(await setup.before({ a: engine }));
     client.send(head(text.length));
