@@ -86,6 +86,20 @@ describe.each([
   });
 });
 
+describe("a profile fitted to a sweep beyond saturation", () => {
+  it("has the capacity at which the engine finishes, and leaves the levels beyond out", async () => {
+    const { profile, source } = await fitOf({
+      loads: [0.2, 0.4, 0.6, 0.8, 1.2, 1.5],
+      seconds: 600,
+      seed: 2,
+      spread: 0.6,
+    });
+    expect(source).toMatchObject({ saturation: "measured", pastSaturation: 2, points: 4, loop: "inferred" });
+    expect(off(profile.capacityWps, truth.capacityWps)).toBeLessThan(0.1);
+    expect(valueAt(profile.ttftMs, 0.8)).toBeLessThan(4 * valueAt(truth.ttftMs, 0.8));
+  });
+});
+
 describe("a profile fitted to one log whose load goes up and down", () => {
   it("has its levels from windows, and TBOT within 5 %, TTFT within 20 % up to 70 % load", async () => {
     const hours = 3;

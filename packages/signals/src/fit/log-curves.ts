@@ -101,7 +101,8 @@ function curveOf(
   const { readTokens, outputTokens } = all.means;
   const msPerTok = prefillSlope(levels);
   // Work of a request, in mean requests: first of all alike, then by what tokens cost at the rate that this says.
-  const first = levels.map((level) => pointOf(level, readTokens, outputTokens, msPerTok, () => 1));
+  const mean = { loop, readTokens, outputTokens, msPerTok };
+  const first = levels.map((level) => pointOf(level, mean, () => 1));
   const mostRps = Math.max(...first.map(({ ratePerS }) => ratePerS));
   const prefillPart = Math.min(PREFILL_PART_MAX, (readTokens * (msPerTok ?? 0) * mostRps) / 1000);
   const work = (request: LoggedRequest): number =>
@@ -112,9 +113,7 @@ function curveOf(
     outputTokens: rounded(outputTokens),
     loop,
     statistic: "mean",
-    points: levels
-      .map((level) => pointOf(level, readTokens, outputTokens, msPerTok, work))
-      .sort((a, b) => a.inFlight - b.inFlight),
+    points: levels.map((level) => pointOf(level, mean, work)).sort((a, b) => a.inFlight - b.inFlight),
     source: workload,
     log: {
       requests: all.count,
@@ -204,12 +203,18 @@ function prefillSlope(levels: readonly Level[]): number | null {
 const ALIKE = 1.2;
 const SLOPE_REQUESTS = 20_000;
 
+/** The request that a curve is of. */
+interface MeanRequest {
+  readonly loop: LoadCurve["loop"];
+  readonly readTokens: number;
+  readonly outputTokens: number;
+  readonly msPerTok: number | null;
+}
+
 /** The point of a level for the mean request. */
 function pointOf(
   level: Level,
-  readTokens: number,
-  outputTokens: number,
-  msPerTok: number | null,
+  { loop, readTokens, outputTokens, msPerTok }: MeanRequest,
   work: (request: LoggedRequest) => number,
 ): LoadPoint {
   const ttftMs = new Float64Array(countOf(level));
@@ -229,18 +234,29 @@ function pointOf(
   const quantile = (part: number): number => ttftMs[Math.ceil(part * count) - 1]!;
   const meanMs = sums.ttftMs / count;
   const tbotMs = sums.gaps > 0 ? sums.decodeMs / sums.gaps : 0;
-  const ratePerS = (1000 * sums.work) / spanMs(level);
+  const sentPerS = (1000 * sums.work) / spanMs(level);
+  const ratePerS = loop === "open" ? sentPerS * finishedPart(level) : sentPerS;
   return {
     // Of mean requests, by Little's law: what was in flight held other requests too.
     inFlight: (ratePerS * (meanMs + outputTokens * tbotMs)) / 1000,
     ratePerS,
-    offeredPerS: null,
+    offeredPerS: loop === "open" ? sentPerS : null,
     ttftMs: meanMs,
     tbotMs,
     ttftP50Ms: quantile(0.5),
     ttftP99Ms: count < P99_REQUESTS ? null : quantile(0.99),
     requests: count,
   };
+}
+
+/**
+ * Part of the requests sent that finish meanwhile, of an open loop. What is in flight comes and goes by chance, by its square
+ * root; a lack beyond that is a queue that grows.
+ */
+function finishedPart(level: Level): number {
+  const sent = countOf(level);
+  const ended = level.reduce((sum, stretch) => sum + stretch.ended, 0);
+  return sent - ended > 2 * Math.sqrt(inFlightOf(level)) ? ended / sent : 1;
 }
 
 /** Where a prompt's other length would explain more than all of its TTFT, so much of it is left. */

@@ -8,6 +8,8 @@ export interface Stretch {
   readonly to: number;
   readonly fromMs: number;
   readonly toMs: number;
+  /** Requests that ended in it. */
+  readonly ended: number;
   /** Mean requests in flight: overlap. */
   readonly inFlight: number;
 }
@@ -65,6 +67,7 @@ export function loadOfRun(logged: LoggedRun, stated: "open" | "closed" | null): 
     to: firstNotBefore(startMs, toMs),
     fromMs,
     toMs,
+    ended: firstNotBefore(endMs, toMs) - firstNotBefore(endMs, fromMs),
     inFlight: (inSystem(toMs) - inSystem(fromMs)) / (toMs - fromMs),
   });
   const done = (steady: readonly (readonly Stretch[])[]): RunLoad => ({
