@@ -1,6 +1,6 @@
 import { afterEach, beforeEach, describe, expect, it } from "vitest";
 import type { EngineAnswer } from "./engine-answers.ts";
-import { demand, errorOf, Harness, post, SECOND } from "./testing/harness.ts";
+import { arrived, demand, errorOf, Harness, post, SECOND } from "./testing/harness.ts";
 import { feedEvents, nextEvent } from "./testing/http.ts";
 
 let test: Harness;
@@ -96,6 +96,11 @@ describe("POST /v1/demand", () => {
       const reply = await post(`${url}/v1/demand`, demand(40, seq));
       expect(await reply.json()).toEqual({ gateways: 1 });
     }
+    // One at once, since the cluster was silent before, then one each 5 s.
+    const first = test.solver.next();
+    test.clock.advance(SECOND);
+    expect((await first).demandRps.get("east\nchat")).toBe(40);
+    await arrived(url);
     const planned = test.solver.next();
     test.clock.advance(5 * SECOND);
     const inputs = await planned;

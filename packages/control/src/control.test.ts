@@ -67,6 +67,24 @@ describe("a control plane that is cut off from every engine", () => {
   });
 });
 
+describe("a cluster that is heard again", () => {
+  it("is planned for at once, since what was published meanwhile was made for none of its demand", async () => {
+    test.fleetMore = RARE_TICKS;
+    const url = await test.started();
+    const ticksAfter = async (seq: number): Promise<number> => {
+      const before = test.solver.seen.length;
+      await post(`${url}/v1/demand`, demand(5, seq));
+      test.clock.advance(SECOND);
+      await arrived(url);
+      return test.solver.seen.length - before;
+    };
+    expect(await ticksAfter(1)).toBe(1);
+    test.clock.advance(700 * SECOND);
+    expect(await ticksAfter(2)).toBe(1);
+    expect(await ticksAfter(3)).toBe(0);
+  });
+});
+
 describe("a tick that fails", () => {
   it.each([
     ["the solver is past its deadline", "solve-failed", () => failSolve({ kind: "deadline", message: "ended" })],

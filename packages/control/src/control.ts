@@ -163,8 +163,11 @@ export class Control {
   /** Takes a gateway's report in; gives the live gateways of its cluster. */
   report(report: DemandReport): number {
     const nowMs = this.clock.nowMs();
+    const wasSilent = this.levels.live(report.cluster, nowMs) === 0;
     const { deathsChanged } = this.levels.add(report, nowMs);
     const live = this.levels.live(report.cluster, nowMs);
+    // A cluster that was silent for long is planned for the floor, and loads those weights as soon as it is back.
+    if (wasSilent && live > 0) this.#loop.hurry();
     if (this.#liveGateways.get(report.cluster) !== live) {
       this.#liveGateways.set(report.cluster, live);
       this.feed.send({ event: "gateways", data: { gateways: live } }, report.cluster);
