@@ -14,7 +14,7 @@ async function* chunked(bytes: Uint8Array): AsyncGenerator<Uint8Array> {
 
 async function read(text: string | Uint8Array): Promise<LoggedRequest[]> {
   const { runs } = await readRequestLog([file(text)]);
-  return runs.flatMap((run) => [...run]);
+  return runs.flatMap((run) => Array.from({ length: run.size }, (_, index) => run.at(index)));
 }
 
 async function problemOf(reading: Promise<unknown>): Promise<string> {

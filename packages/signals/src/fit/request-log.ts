@@ -21,7 +21,7 @@ export interface LogGroup {
 }
 
 /** The requests of one group, in the order of the file: 28 bytes each, so that a log need not fit into memory as text. */
-export class LoggedRun implements Iterable<LoggedRequest> {
+export class LoggedRun {
   readonly group: LogGroup;
   #size = 0;
   /** A block at a time: one that grew would be held twice while it is copied. */
@@ -66,10 +66,6 @@ export class LoggedRun implements Iterable<LoggedRequest> {
 
   e2eMs(index: number): number {
     return this.#rest[Math.floor(index / BLOCK)]![(index % BLOCK) * COLUMNS + COLUMNS - 1]!;
-  }
-
-  *[Symbol.iterator](): Iterator<LoggedRequest> {
-    for (let index = 0; index < this.#size; index++) yield this.at(index);
   }
 }
 
