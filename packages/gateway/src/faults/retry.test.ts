@@ -2,6 +2,7 @@ import { once } from "node:events";
 import { type AddressInfo, createServer } from "node:net";
 import { ManualClock } from "@guidevane/core";
 import { afterEach, describe, expect, it } from "vitest";
+import type { Gateway } from "../gateway.ts";
 import { answersWell, begun, chat, D, faultBench, NORMAL, type Script } from "../testing/fault-bench.ts";
 import { beforePair } from "../testing/pair.ts";
 import { headerIn } from "../testing/raw-client.ts";
@@ -167,6 +168,26 @@ describe("attempts", () => {
     // Three tokens at the start, one in ten seconds, and a fifth of each first attempt.
     expect(spent).toBeLessThanOrEqual(3 + 20 + 2);
     await bench.recovers();
+  });
+
+  it("B062: add up over two gateways one behind the other, and do not multiply", async () => {
+    const busy = answers(503, "{}", "retry-after: 0\r\n");
+    const retry = { extra: "gateway: { retry: { attempts: 3 } }" };
+    const inner = await faultBench(setup, { a: busy, b: busy, c: busy }, retry);
+    // For the outer one two engines: each might be asked again, and ask its own again.
+    const outer = await beforePair(setup, [inner.gateway.url, inner.gateway.url], retry.extra);
+    const client = await setup.client(outer);
+    for (let i = 0; i < 100; i++) {
+      client.post(CHAT, PLAIN_BODY);
+      expect((await client.answer()).status).toBe(503);
+    }
+    const spentBy = (gateway: Gateway): Promise<number> => metric(gateway, 'guidevane_retries_total{result="spent"}');
+    const [spentOutside, spentInside] = [await spentBy(outer), await spentBy(inner.gateway)];
+    const asked = Object.values(inner.engines).reduce((sum, { requests }) => sum + requests.length, 0);
+    expect(asked).toBe(100 + spentOutside + spentInside);
+    // Each by its own budget: tokens at the start, one in ten seconds, and a fifth of each first attempt.
+    expect(spentOutside).toBeLessThanOrEqual(3 + 20 + 2);
+    expect(spentInside).toBeLessThanOrEqual(3 + (100 + spentOutside) / 5 + 2);
   });
 
   it("B062: of a client that repeats by itself earn no further ones", async () => {
