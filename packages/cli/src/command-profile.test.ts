@@ -71,6 +71,15 @@ describe("guidevane profile fit", () => {
     expect(out).toMatch(/left out: 1 \(curves of fewer than 3 load levels\)/);
   });
 
+  it("says how well a fit to one workload does on another of the same deployment", async () => {
+    const other = join(folder, "two-workloads.csv");
+    const longer = points().replaceAll(",1000,100,", ",2000,100,").split("\n").slice(1).join("\n");
+    writeFileSync(other, `${points()}\n${longer}`);
+    const { out } = await run("profile", "fit", other);
+    expect(out).toMatch(/error on a workload left out, in the median of 4 curves: TTFT \d.*, TBOT [67]\.\d %/);
+    expect((await run("profile", "fit", file)).out).not.toContain("on a workload left out");
+  });
+
   it("gives coefficients, shape, band and held-out errors as JSON, for the curves asked for", async () => {
     const { out } = await run("profile", "fit", file, "--only", "a100", "--json");
     const { curves } = JSON.parse(out);

@@ -46,15 +46,23 @@ export function showLeft(left: Readonly<Record<string, number>>): string {
 }
 
 function middle(fits: readonly CurveFit[], msEach: number): string {
-  const of = (name: keyof FitSource["heldOutError"]): string => {
-    const errors = fits.flatMap(({ profile }) => profile.source.heldOutError[name] ?? []).sort((a, b) => a - b);
-    return errors.length === 0 ? "none" : percent(errors[errors.length >> 1]!);
-  };
   const convex = fits.filter(({ profile }) => shapeOf(profile).convex && shapeOf(profile).nonDecreasing).length;
+  const errors = (of: "heldOutError" | "otherWorkloadError"): string => {
+    const median = (name: keyof FitSource["heldOutError"]): string => {
+      const known = fits.flatMap(({ profile }) => profile.source[of][name] ?? []).sort((a, b) => a - b);
+      return known.length === 0 ? "none" : percent(known[known.length >> 1]!);
+    };
+    const ttft = `TTFT ${median("ttft")} (p50 ${median("ttftP50")}, p99 ${median("ttftP99")})`;
+    return `${ttft}, TBOT ${median("tbot")}, E2E ${median("e2e")}`;
+  };
+  const others = fits.filter(({ profile }) => profile.source.otherWorkloadError.tbot !== undefined).length;
   return [
-    `${fits.length} curves, ${convex} of them convex and non-decreasing, ${show(msEach)} ms each`,
-    `error at a load level left out of the fit, in the median curve: TTFT ${of("ttft")} (p50 ${of("ttftP50")}, p99 ${of("ttftP99")}), TBOT ${of("tbot")}, E2E ${of("e2e")}\n`,
-  ].join("; ");
+    `${fits.length} curves, ${convex} of them convex and non-decreasing, ${show(msEach)} ms each; `,
+    `error at a load level left out of the fit, in the median curve: ${errors("heldOutError")}\n`,
+    ...(others === 0
+      ? []
+      : [`error on a workload left out, in the median of ${others} curves: ${errors("otherWorkloadError")}\n`]),
+  ].join("");
 }
 
 function show(value: number): string {

@@ -4,7 +4,7 @@ import { parseProfile } from "@guidevane/core";
 import { describe, expect, it } from "vitest";
 import { fitCurve, predictAtInFlight, predictAtRate } from "./fit-curve.ts";
 import { fitProfile } from "./fit-profile.ts";
-import { leaveLevelsOut } from "./held-out.ts";
+import { leaveLevelsOut, leaveWorkloadOut } from "./held-out.ts";
 import type { LoadCurve } from "./load-curve.ts";
 import { parseLoadPoints } from "./load-points.ts";
 import { nonNegativeLeastSquares } from "./nnls.ts";
@@ -201,6 +201,14 @@ describe.skipIf(!existsSync(MEASURED))(`real measurements (${MEASURED})`, () => 
     expect(median(errors.flatMap(({ tbot }) => tbot ?? []))).toBeLessThan(0.05);
     expect(median(errors.flatMap(({ ttft }) => ttft ?? []))).toBeLessThan(0.12);
     expect(median(errors.flatMap(({ e2e }) => e2e ?? []))).toBeLessThan(0.05);
+  });
+
+  it("of other workloads of a deployment predict one that was left out within 25 % (TTFT) and 15 % (TBOT) in the median curve", () => {
+    const curves = steady().map((curve) => upToSaturation(curve).curve);
+    const errors = curves.map((curve) => leaveWorkloadOut(curve, curves)).filter(({ tbot }) => tbot !== null);
+    expect(errors.length).toBeGreaterThan(250);
+    expect(median(errors.map(({ ttft }) => ttft!))).toBeLessThan(0.25);
+    expect(median(errors.map(({ tbot }) => tbot!))).toBeLessThan(0.15);
   });
 
   it("of open loops give the capacity that was seen, and no level beyond it is fitted", () => {

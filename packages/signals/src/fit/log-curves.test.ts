@@ -150,9 +150,9 @@ describe("load levels of a log", () => {
     const { curves } = curvesOfLog(await readRequestLog([{ name: "log", chunks: chunks() }]));
     expect(curves.map(({ source }) => source)).toEqual(["short", "long"]);
     const { source } = fitProfile(curves[1]!, { curves, data: "log" });
-    // The long one's TTFT is in proportion to its prompt, and its TBOT the same.
-    expect(source.otherWorkloadError.ttft).toBeLessThan(0.1);
-    expect(source.otherWorkloadError.tbot).toBeLessThan(0.1);
+    // The long one's TTFT is twice as long and its TBOT the same; the rule says 2^0.7 and 2^0.1.
+    expect(source.otherWorkloadError.ttft).toBeCloseTo(1 - 2 ** -0.3, 1);
+    expect(source.otherWorkloadError.tbot).toBeCloseTo(2 ** 0.1 - 1, 1);
   });
 
   it("keep the engines of a mixed log apart", async () => {
