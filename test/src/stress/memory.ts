@@ -78,16 +78,18 @@ export class MemoryWatch {
   /** All threads of a process together, of minutes in which each of them was read. */
   #held(): Map<string, Point[]> {
     const lines = existsSync(this.#heapFile) ? readFileSync(this.#heapFile, "utf8").trim().split("\n") : [];
-    const minutes = new Map<string, HeapLine[]>();
+    const minutes = new Map<string, Map<number, HeapLine>>();
     const threads = new Map<number, Set<number>>();
     for (const text of lines.filter((line) => line !== "")) {
       const line = JSON.parse(text) as HeapLine;
       const minute = `${line.pid} ${Math.floor((line.atMs - this.#wallFromMs) / MINUTE_MS)}`;
-      minutes.set(minute, [...(minutes.get(minute) ?? []), line]);
+      // Timers drift: now and then a thread was read twice in a minute.
+      minutes.set(minute, (minutes.get(minute) ?? new Map()).set(line.thread, line));
       threads.set(line.pid, (threads.get(line.pid) ?? new Set()).add(line.thread));
     }
     const held = new Map<string, Point[]>();
-    for (const read of minutes.values()) {
+    for (const byThread of minutes.values()) {
+      const read = [...byThread.values()];
       const { pid, atMs } = read[0]!;
       const name = this.#names.get(pid);
       if (name === undefined || read.length < threads.get(pid)!.size) continue;

@@ -136,7 +136,10 @@ export class AskedRequest {
     };
     this.#gateway = url;
     const sent = request(`${url}/v1/chat/completions`, { method: "POST", agent, headers });
-    const fail = (error: NodeJS.ErrnoException): void => end(error.code ?? error.message);
+    const fail = (error: NodeJS.ErrnoException): void => {
+      const why = error.code ?? error.message;
+      end(sent.reusedSocket ? `${why} (kept connection)` : why);
+    };
     sent.once("error", fail);
     sent.once("response", (response) => {
       this.#head(response);
