@@ -8,8 +8,10 @@ import {
   type RouterFactory,
   type RoutingTable,
   type RuledOut,
+  type RuledOutByPlan,
   residencyWord,
-  ruledOut,
+  ruledOutByPlan,
+  ruledOutNow,
   type SharedState,
   xxh32,
 } from "@guidevane/selector";
@@ -33,6 +35,7 @@ export class Routing {
   readonly #retryRows: ReadonlyMap<string, RetryRows>;
   readonly #onIdle: (routing: Routing) => void;
   readonly #engineOfSlot: ReadonlyMap<number, string>;
+  readonly #plain = new Map<string, RuledOutByPlan>();
   #slotOfHash: ReadonlyMap<number, number> | null = null;
   #users = 0;
   #retired = false;
@@ -133,7 +136,19 @@ export class Routing {
   ruledOut(className: string, needs: RequestNeeds): RuledOut[] {
     const { engines } = this.#state;
     const slots = this.#table.engineSlots;
-    return ruledOut(this.snapshot, className, needs, (id) => Atomics.load(engines, slots.get(id)!));
+    return ruledOutNow(this.#byPlan(className, needs), needs.tried, (id) => Atomics.load(engines, slots.get(id)!));
+  }
+
+  /** Kept for requests that ask nothing of their own, which most do. */
+  #byPlan(className: string, needs: RequestNeeds): RuledOutByPlan {
+    if (needs.needs !== 0 || needs.contextTokens !== 0 || needs.residency !== null)
+      return ruledOutByPlan(this.snapshot, className, needs);
+    let byPlan = this.#plain.get(className);
+    if (byPlan === undefined) {
+      byPlan = ruledOutByPlan(this.snapshot, className, needs);
+      this.#plain.set(className, byPlan);
+    }
+    return byPlan;
   }
 
   #tellWhenIdle(): void {

@@ -98,9 +98,10 @@ class ListsOfSource {
 
 const NONE_TRIED: ReadonlySet<string> = new Set();
 
+function isSameEntry(a: RuledOut, b: RuledOut): boolean {
+  return a.engine === b.engine && a.by === b.by && a.message === b.message;
+}
+
 function isSame(a: readonly RuledOut[], b: readonly RuledOut[]): boolean {
-  return (
-    a.length === b.length &&
-    a.every((each, at) => each.engine === b[at]!.engine && each.by === b[at]!.by && each.message === b[at]!.message)
-  );
+  return a.length === b.length && a.every((each, at) => each === b[at]! || isSameEntry(each, b[at]!));
 }

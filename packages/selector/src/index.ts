@@ -24,7 +24,14 @@ export {
   type RouteStatus,
   TRIED_MAX,
 } from "./router.ts";
-export { type RequestNeeds, type RuledOut, ruledOut } from "./ruled-out.ts";
+export {
+  type RequestNeeds,
+  type RuledOut,
+  type RuledOutByPlan,
+  ruledOut,
+  ruledOutByPlan,
+  ruledOutNow,
+} from "./ruled-out.ts";
 export {
   clearThread,
   countStreams,

@@ -1,7 +1,7 @@
 import { describe, expect, it } from "vitest";
 import { describeRouters } from "./driver.fixture.ts";
 import { NEED, OUT } from "./router.ts";
-import { ruledOut } from "./ruled-out.ts";
+import { ruledOut, ruledOutByPlan, ruledOutNow } from "./ruled-out.ts";
 import { STATE, STATE_HEALTHY } from "./shared-state.ts";
 import { makeSnapshot } from "./snapshot.fixture.ts";
 
@@ -48,6 +48,21 @@ it("names what ruled each engine out, the first thing that did", () => {
 it("names nothing for a class that it doesn't know, and no engine that may serve", () => {
   expect(ruledOut(snapshot, "gone", nothing, healthy)).toEqual([]);
   expect(ruledOut(snapshot, "other", nothing, healthy).map(({ engine }) => engine)).not.toContain("alien");
+});
+
+it("is the same from what the plan rules out, which stays, and the engines' states, which don't", () => {
+  const byPlan = ruledOutByPlan(snapshot, "chat", nothing);
+  const states: Record<string, number> = {};
+  const stateOf = (id: string) => states[id] ?? STATE_HEALTHY;
+  for (const [id, state] of [
+    ["drained", STATE.draining],
+    ["dead", STATE.out],
+    ["drained", STATE_HEALTHY],
+  ] as const) {
+    states[id] = state;
+    expect(ruledOutNow(byPlan, nothing.tried, stateOf)).toEqual(ruledOut(snapshot, "chat", nothing, stateOf));
+  }
+  expect(ruledOutNow(byPlan, nothing.tried, stateOf).map(({ engine }) => engine)).toEqual(["dead", "alien"]);
 });
 
 it("says so when the plan gives an engine none of the class", () => {

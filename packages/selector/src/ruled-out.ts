@@ -37,6 +37,17 @@ export function ruledOut(
   request: RequestNeeds,
   stateOf: (engine: string) => number,
 ): RuledOut[] {
+  return ruledOutNow(ruledOutByPlan(snapshot, className, request), request.tried, stateOf);
+}
+
+/** What does not change while a snapshot is in use: those ruled out, and the ids of the others, in the snapshot's order. */
+export type RuledOutByPlan = readonly (RuledOut | string)[];
+
+export function ruledOutByPlan(
+  snapshot: ClusterSnapshot,
+  className: string,
+  request: Omit<RequestNeeds, "tried">,
+): RuledOutByPlan {
   const spec = snapshot.classes[className];
   if (spec === undefined) return [];
   const cell = snapshot.cells.find((each) => each.class === className && each.cluster === snapshot.cluster);
@@ -44,17 +55,33 @@ export function ruledOut(
     ...(cell?.engines.filter((_, i) => cell.weights[i]! > 0) ?? []),
     ...(cell?.reserves.map(({ engine }) => engine) ?? []),
   ]);
-  return Object.entries(snapshot.engines).flatMap(([engine, definition]) => {
+  return Object.entries(snapshot.engines).map(([engine, definition]) => {
     const why =
       ineligibleFor(spec, definition, definition.rttMs) ??
       unfit(definition, request) ??
-      (candidates.has(engine) ? null : { by: "plan" as const, message: "the plan gives it none of this class" }) ??
-      away(request.tried.has(engine), stateOf(engine));
-    return why === null ? [] : [{ engine, by: why.by, message: why.message }];
+      (candidates.has(engine) ? null : { by: "plan" as const, message: "the plan gives it none of this class" });
+    return why === null ? engine : { engine, by: why.by, message: why.message };
   });
 }
 
-function unfit(engine: SnapshotEngine, request: RequestNeeds): Omit<RuledOut, "engine"> | null {
+/** Those, and the ones that were tried or take nothing just now. */
+export function ruledOutNow(
+  byPlan: RuledOutByPlan,
+  tried: ReadonlySet<string>,
+  stateOf: (engine: string) => number,
+): RuledOut[] {
+  const found: RuledOut[] = [];
+  for (const each of byPlan) {
+    if (typeof each !== "string") found.push(each);
+    else {
+      const why = away(tried.has(each), stateOf(each));
+      if (why !== null) found.push({ engine: each, ...why });
+    }
+  }
+  return found;
+}
+
+function unfit(engine: SnapshotEngine, request: Omit<RequestNeeds, "tried">): Omit<RuledOut, "engine"> | null {
   const { capabilities, maxContextTokens, residency } = engine;
   const lacking =
     capabilities && CAPABILITIES.find((each) => (request.needs & USE_OF[each]) !== 0 && !capabilities.includes(each));
