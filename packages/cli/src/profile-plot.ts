@@ -4,7 +4,7 @@ import { line } from "d3-shape";
 
 /** More panels than this are no picture any more. */
 const MOST_CURVES = 24;
-const PANEL = { width: 360, height: 200, left: 52, right: 12, top: 30, bottom: 34 } as const;
+const PANEL = { width: 360, height: 200, left: 52, right: 24, top: 30, bottom: 34 } as const;
 
 /** A profile and what it was made from. */
 export interface Plotted {
@@ -42,7 +42,7 @@ function panel(
   const knots = profile[times];
   const band = profile.band?.[times];
   const points = measuredPoints.map((point) => [point.ratePerS / profile.capacityWps, point[times]] as const);
-  const most = Math.max(...points.map(([, ms]) => ms), ...knots.map(([, ms]) => ms)) * 1.05;
+  const most = Math.max(...[...points, ...knots, ...(band?.high ?? [])].map(([, ms]) => ms)) * 1.05;
   const { width, height, left, right, top, bottom } = PANEL;
   const x = scaleLinear([0, 1], [left, width - right]);
   const y = scaleLinear([0, most], [height - bottom, top]).nice();
