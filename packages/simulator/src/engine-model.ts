@@ -89,8 +89,8 @@ export class EngineModel implements EngineSink {
   /** Part of the KV memory that running requests hold, 0..1. */
   get kvUsage(): number {
     if (this.#replicas.length === 0) return 0;
-    // A request larger than the memory is served all the same.
-    return this.#sum(({ engine }) => Math.min(1, engine.kvUsage)) / this.#replicas.length;
+    // A request larger than the memory is served all the same; and what nobody holds is a sum of many roundings.
+    return this.#sum(({ engine }) => Math.min(1, Math.max(0, engine.kvUsage))) / this.#replicas.length;
   }
 
   get preemptions(): number {
