@@ -1,5 +1,5 @@
 import type { Clock } from "@guidevane/core";
-import { KEY_SOURCES, xxh32 } from "@guidevane/selector";
+import { KEY_SOURCES } from "@guidevane/selector";
 import type { Decision, RuledOutEngine } from "./decision.ts";
 import { createDraft, type DecisionDraft } from "./decision-draft.ts";
 import { idOfRecord, RECORD_BYTES, readRecord, writeRecord } from "./decision-record.ts";
@@ -24,7 +24,6 @@ export class Decisions {
   readonly #log: EntryLog;
   readonly #writer: RecordWriter;
   readonly #running = new RunningDecisions();
-  readonly #id = Buffer.alloc(ID_BYTES);
   readonly #entries: number;
 
   constructor(options: DecisionsOptions) {
@@ -41,7 +40,7 @@ export class Decisions {
 
   /** A request has arrived. */
   begin(id: string, path: string): DecisionDraft {
-    const draft = createDraft(id, this.#tag(id), path, this.#options.clock.wallMs(), NO_KEY);
+    const draft = createDraft(id, tagOf(id), path, this.#options.clock.wallMs(), NO_KEY);
     this.#running.add(draft);
     return draft;
   }
@@ -58,7 +57,7 @@ export class Decisions {
 
   /** The gateway failed on it, in a way that nobody foresaw. */
   fail(id: string, error: string): void {
-    const draft = this.#running.find(this.#tag(id), id);
+    const draft = this.#running.find(tagOf(id), id);
     if (draft === null) return;
     draft.outcome = "fault";
     draft.error = error;
@@ -73,7 +72,7 @@ export class Decisions {
   /** The last request with that id; null where none is kept. Plain data. */
   find(id: string): Decision | null {
     if (id.length > ID_BYTES) return null;
-    const tag = this.#tag(id);
+    const tag = tagOf(id);
     const running = this.#running.find(tag, id);
     if (running !== null) return this.#read(this.#asRecord(running), running.ruledOut?.engines);
     const record = this.#log.find(tag, (entry) => idOfRecord(entry) === id);
@@ -98,12 +97,6 @@ export class Decisions {
     const writer = new RecordWriter(buffer);
     writeRecord(writer, draft, 0);
     return buffer.subarray(0, writer.at);
-  }
-
-  #tag(id: string): number {
-    // Ids are plain letters; of one that is not nothing is found.
-    for (let at = 0; at < id.length; at++) this.#id[at] = id.charCodeAt(at);
-    return xxh32(this.#id, 0, id.length, 0);
   }
 
   /**
@@ -138,6 +131,13 @@ export class Decisions {
       message: from.text() ?? "",
     }));
   }
+}
+
+/** FNV-1a over the letters. */
+function tagOf(id: string): number {
+  let hash = 0x811c_9dc5;
+  for (let at = 0; at < id.length; at++) hash = Math.imul(hash ^ id.charCodeAt(at), 0x0100_0193);
+  return hash >>> 0;
 }
 
 /** Request ids are no longer. */

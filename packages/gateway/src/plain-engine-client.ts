@@ -70,7 +70,7 @@ export class PlainEngineClient implements EngineClient {
     return new Connection({ at: this.#at, connect, clock, connectMs }, (connection, reusable) => {
       const at = this.#idle.indexOf(connection);
       if (at >= 0) this.#idle.splice(at, 1);
-      if (!reusable || this.#closed || !connection.usable) connection.destroy();
+      if (!reusable || this.#closed || !connection.drained) connection.destroy();
       else this.#keep(connection);
     });
   }
@@ -139,12 +139,16 @@ class Connection {
     this.#socket.once("close", () => this.#onClose());
   }
 
+  /** Bytes of a body that the engine answered without reading would stand before the next request. */
+  get drained(): boolean {
+    return this.#socket.writableLength === 0;
+  }
+
   /** Whether an idle connection can carry a request. */
   get usable(): boolean {
     const socket = this.#socket;
     const isYoung = this.#clock.nowMs() - this.#openedMs < CONNECTION_MAX_AGE_MS;
-    // Bytes of a body that the engine answered without reading would stand before the next request.
-    return isYoung && !socket.destroyed && socket.writable && socket.readable && socket.writableLength === 0;
+    return isYoung && !socket.destroyed && socket.writable && socket.readable && this.drained;
   }
 
   send(bytes: readonly Uint8Array[], events: EngineEvents): EngineCall {
