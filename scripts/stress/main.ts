@@ -20,10 +20,13 @@ const OPTIONS = {
   minutes: { type: "string", default: "30" },
 } as const;
 
+/** Requests take 0.4 s where nothing is loaded. */
+const SLOWNESS = 8;
+
 const runs: Readonly<Record<string, (flags: Flags) => Promise<{ text: string; good: boolean }>>> = {
   async "killed-engine"({ rps = 200, threads, keys, seconds }) {
     const times = { settleMs: 2000, awayMs: seconds * 1000, watchMs: 12_000 };
-    const seen = await killEngine({ rateRps: rps, keys, threads, ...times });
+    const seen = await killEngine({ rateRps: rps, keys, threads, slowness: SLOWNESS, ...times });
     return showKilledEngine(seen, rps);
   },
   async scenarios({ rps = 20, threads, seconds, controlSeconds, only }) {

@@ -12,6 +12,7 @@ describe("one of four engines killed with SIGKILL under load, every part a proce
       awayMs: 2000,
       watchMs: 4000,
       threads: 1,
+      slowness: 1,
       short: true,
     });
     expect(seen.errorsBeforeAnswer).toEqual({});

@@ -13,6 +13,8 @@ export interface KilledEngineOptions {
   readonly awayMs: number;
   readonly watchMs: number;
   readonly threads: number;
+  /** Times of a request ÷ those of engines made for tests. */
+  readonly slowness: number;
   /** Only the one that is killed is a process of its own. */
   readonly short?: boolean;
 }
@@ -49,7 +51,7 @@ export interface KilledEngine {
 const ENGINES = { one: "a", two: "a", three: "a", four: "a" };
 const VICTIM = "two";
 const POLL_MS = 100;
-/** Keys are asked so many at a time, and an answer takes 20 ms at least. */
+/** Keys are asked so many at a time where an answer takes 20 ms at least, and more where it takes longer. */
 const ASKING = 2;
 const ASKING_RPS = (ASKING * 1000) / 20;
 
@@ -63,6 +65,7 @@ export async function killEngine(options: KilledEngineOptions): Promise<KilledEn
     capacityWps,
     tickMs: 1000,
     threads: options.threads,
+    slowness: options.slowness,
     inThisProcess,
   });
   const seen: Seen[] = [];
@@ -71,7 +74,8 @@ export async function killEngine(options: KilledEngineOptions): Promise<KilledEn
     const urls = () => fleet.urlsFor("a");
     const load = new OpenLoad({ urls, rateRps: options.rateRps, seed: 1, onSeen: (each) => seen.push(each) });
     await delay(options.settleMs);
-    const before = await placesOf(urls, options.keys);
+    const places = () => placesOf(urls, options.keys, ASKING * options.slowness);
+    const before = await places();
 
     const failedAttempts = () => fleet.metric("a", "guidevane_attempts_total", `engine="${VICTIM}",outcome="fault"`);
     const failedBefore = await failedAttempts();
@@ -80,13 +84,13 @@ export async function killEngine(options: KilledEngineOptions): Promise<KilledEn
     const diedMs = performance.now();
     const watched = watchFailures(failedAttempts, failedBefore, killedMs, options.awayMs);
     await delay(options.awayMs / 2);
-    const during = await placesOf(urls, options.keys);
+    const during = await places();
     const { quietMs, attemptsFailed } = await watched;
 
     await fleet.startEngine(VICTIM);
     const returnedMs = performance.now();
     await delay(options.watchMs);
-    const after = await placesOf(urls, options.keys);
+    const after = await places();
     await load.stop();
     await fleet.noSlotLeft();
 
@@ -126,7 +130,7 @@ export async function killEngine(options: KilledEngineOptions): Promise<KilledEn
 const BY_LOAD: ReadonlySet<string> = new Set(["bounded", "followed"]);
 
 /** Where each key is served now: one request each, a few at a time. */
-async function placesOf(urls: () => readonly string[], keys: number): Promise<Seen[]> {
+async function placesOf(urls: () => readonly string[], keys: number, atATime: number): Promise<Seen[]> {
   const agent = new Agent({ keepAlive: true });
   const places: Seen[] = [];
   let next = 0;
@@ -139,7 +143,7 @@ async function placesOf(urls: () => readonly string[], keys: number): Promise<Se
         .ended;
     }
   };
-  await Promise.all(Array.from({ length: ASKING }, ask));
+  await Promise.all(Array.from({ length: atATime }, ask));
   agent.destroy();
   return places;
 }
