@@ -118,10 +118,19 @@ describe("load levels of a log", () => {
       Array.from({ length: 500 }, () => ({ startMs: 0, prompt: 1, output: 5, ttftMs: 10, e2eMs: 20 })),
     ],
     ["nineteen requests", stage(1, 0, 19_000)],
+    ["answers that come whole", stage(4, 0, 60_000).map((row) => ({ ...row, ttftMs: row.e2eMs }))],
+    ["answers of one token", stage(4, 0, 60_000).map((row) => ({ ...row, output: 1 }))],
   ])("are none in %s, and that is said", async (_what, rows) => {
     const { curves, left } = await curvesOf(rows);
     expect(curves).toEqual([]);
     expect(Object.values(left).reduce((sum, count) => sum + count, 0)).toBe(rows.length);
+  });
+
+  it("of empty prompts are levels all the same", async () => {
+    const { curves } = await curvesOf(sweep([1, 4, 16]).map((row) => ({ ...row, prompt: 0 })));
+    const profile = fitProfile(curves[0]!, { curves, data: "log" });
+    expect(parseProfile(JSON.stringify(profile), "fitted").reference.promptTokens).toBe(1);
+    expect(profile.source.cachedPart).toBe(0);
   });
 
   it("of requests that are all equal are one", async () => {
@@ -190,6 +199,33 @@ describe("a profile of a log", () => {
     expect(profile.source.measured.outputTokens!.to).toBeLessThan(150);
     expect(Object.keys(profile.source.heldOutError)).toEqual(["ttft", "ttftP50", "ttftP99", "tbot", "e2e"]);
     for (const error of Object.values(profile.source.heldOutError)) expect(error).toBeLessThan(0.05);
+  });
+});
+
+describe("a log of anything that can be", () => {
+  it("gives valid profiles or none, whatever its scales", async () => {
+    const random = seededRandom(11);
+    const scale = (least: number, most: number): number => least * (most / least) ** random();
+    let fitted = 0;
+    for (let log = 0; log < 50; log++) {
+      const [gapMs, ttftMs, tbotMs] = [scale(0.01, 1e5), scale(0.01, 1e6), scale(1e-6, 1e4)];
+      let startMs = random() < 0.5 ? 0 : 1.7e12;
+      const rows: Row[] = [];
+      for (let level = 1; level <= 64; level *= 2)
+        for (let at = 0; at < 150; at++) {
+          const output = Math.ceil(scale(1, 1e4));
+          startMs += (gapMs / level) * -Math.log(1 - random());
+          const ttft = ttftMs * (1 + level * random());
+          const e2eMs = Math.min(ttft + (output - 1) * tbotMs * (1 + random() * level), 8e7);
+          rows.push({ startMs, prompt: Math.floor(scale(1, 1e6)), output, ttftMs: Math.min(ttft, e2eMs), e2eMs });
+        }
+      const { curves } = await curvesOf(rows);
+      for (const curve of curves.filter(({ points }) => points.length >= 3)) {
+        fitted += 1;
+        parseProfile(JSON.stringify(fitProfile(curve, { curves, data: "log" })), `log ${log}`);
+      }
+    }
+    expect(fitted).toBeGreaterThan(10);
   });
 });
 

@@ -40,11 +40,11 @@ export function curvesOfLog(log: RequestLog, stated: "open" | "closed" | null = 
     const loop = mostly(runs);
     const levels = levelsOf(runs, loop);
     const enough = levels.filter((level) => countOf(level) >= LEVEL_REQUESTS);
-    leave(
-      `requests of load levels with fewer than ${LEVEL_REQUESTS}`,
-      levels.reduce((sum, level) => sum + countOf(level), 0) - enough.reduce((sum, level) => sum + countOf(level), 0),
-    );
-    return enough.length === 0 ? [] : [curveOf(heads.get(key)!, loop, stated, enough)];
+    const total = (some: readonly Level[]): number => some.reduce((sum, level) => sum + countOf(level), 0);
+    leave(`requests of load levels with fewer than ${LEVEL_REQUESTS}`, total(levels) - total(enough));
+    const streamed = enough.filter(hasTimesBetweenTokens);
+    leave("requests of load levels without a time between tokens", total(enough) - total(streamed));
+    return streamed.length === 0 ? [] : [curveOf(heads.get(key)!, loop, stated, streamed)];
   });
   return { curves, left };
 }
@@ -53,6 +53,12 @@ type Level = readonly Stretch[];
 
 function countOf(level: Level): number {
   return level.reduce((sum, { from, to }) => sum + to - from, 0);
+}
+
+/** Answers of one token, or that came whole, say nothing of it. */
+function hasTimesBetweenTokens(level: Level): boolean {
+  for (const { outputTokens, ttftMs, e2eMs } of requestsOf(level)) if (outputTokens > 1 && e2eMs > ttftMs) return true;
+  return false;
 }
 
 function spanMs(level: Level): number {
@@ -161,7 +167,7 @@ class Shape {
   }
 
   get cachedPart(): number {
-    return this.#sums.cached / this.#sums.prompt;
+    return this.#sums.prompt === 0 ? 0 : this.#sums.cached / this.#sums.prompt;
   }
 
   /** Between which nine of ten lie. */
