@@ -1,5 +1,5 @@
 import { describe, expect, it } from "vitest";
-import { LoopTurns } from "./loop-turns.ts";
+import { inTurns, LoopTurns } from "./loop-turns.ts";
 
 describe("turns of the event loop", () => {
   it("are given one by one, in the order in which they were asked for", async () => {
@@ -16,5 +16,29 @@ describe("turns of the event loop", () => {
     counting = false;
     expect(given.map(([who]) => who)).toEqual(["a", "b", "c"]);
     expect(new Set(given.map(([, at]) => at)).size).toBe(3);
+  });
+});
+
+describe("a task for each of many things", () => {
+  it("is done for so many in a turn, in their order, and for few at once", async () => {
+    let turn = 0;
+    let counting = true;
+    const count = (): void => {
+      turn += 1;
+      if (counting) setImmediate(count);
+    };
+    setImmediate(count);
+    const done: [number, number][] = [];
+    await inTurns([0, 1, 2, 3, 4], 2, (thing) => done.push([thing, turn]));
+    counting = false;
+    expect(done.map(([thing]) => thing)).toEqual([0, 1, 2, 3, 4]);
+    const [first, second, third] = [done[0]![1], done[2]![1], done[4]![1]];
+    expect(done.map(([, at]) => at)).toEqual([first, first, second, second, third]);
+    expect(new Set([first, second, third]).size).toBe(3);
+
+    const few: number[] = [];
+    const over = inTurns([1, 2], 2, (thing) => few.push(thing));
+    expect(few).toEqual([1, 2]);
+    await over;
   });
 });

@@ -4,9 +4,13 @@ export class LoopTurns {
 
   /** Resolves in a turn that no other caller is given. */
   next(): Promise<void> {
-    this.#last = this.#last.then(() => new Promise((resolve) => setImmediate(resolve)));
+    this.#last = this.#last.then(nextTurn);
     return this.#last;
   }
+}
+
+export function nextTurn(): Promise<void> {
+  return new Promise((resolve) => setImmediate(resolve));
 }
 
 /** What a snapshot says of an engine is read and taken over in a few microseconds: so many stay below a millisecond. */
@@ -19,7 +23,7 @@ export async function inTurns<Thing>(
   task: (thing: Thing) => void,
 ): Promise<void> {
   for (let at = 0; at < things.length; at++) {
-    if (at > 0 && at % aTurn === 0) await new Promise<void>((resolve) => setImmediate(resolve));
+    if (at > 0 && at % aTurn === 0) await nextTurn();
     task(things[at]!);
   }
 }

@@ -14,7 +14,7 @@ import { Engines } from "./engines.ts";
 import { GuardAdmission } from "./guard-admission.ts";
 import type { AttemptNews } from "./guard-penalties.ts";
 import { SharedStreams } from "./guard-streams.ts";
-import { ENGINES_A_TURN, inTurns } from "./loop-turns.ts";
+import { ENGINES_A_TURN, inTurns, nextTurn } from "./loop-turns.ts";
 import { createMetrics, type GatewayMetrics, OTHER } from "./metrics.ts";
 import { PlainEngineClient } from "./plain-engine-client.ts";
 import { ResponseMemory } from "./response-memory.ts";
@@ -243,9 +243,12 @@ export class RequestThread {
     const told = this.#gatewaysTold;
     const snapshot = unpackSnapshot(compiled.packed);
     // Read now, some in each turn, or the first request that says what is ruled out would have to read them all.
-    await inTurns(Object.values(snapshot.engines), ENGINES_A_TURN, (engine) => engine.url);
+    const engines = Object.values(snapshot.engines);
+    await inTurns(engines, ENGINES_A_TURN, (engine) => engine.url);
+    const next = this.#load(compiled);
+    if (engines.length > ENGINES_A_TURN) await nextTurn();
     const before = this.#routing;
-    this.#routing = this.#load(compiled);
+    this.#routing = next;
     this.#admission.use(snapshot);
     // What was told meanwhile is newer than the snapshot.
     if (told === this.#gatewaysTold) this.#gateways = snapshot.gateways;

@@ -1,4 +1,4 @@
-import { mkdtemp, rm } from "node:fs/promises";
+import { mkdtemp, readFile, rm } from "node:fs/promises";
 import { tmpdir } from "node:os";
 import { join } from "node:path";
 import { type ClusterSnapshot, encodeRing, type Fleet, type SnapshotCell, seededRandom } from "@guidevane/core";
@@ -112,6 +112,9 @@ describe.each([1, 2])("a large snapshot, with %i threads", (threads) => {
     plane.publish(next);
     await usesVersion(gateway, 4);
     await expectWhole(gateway, next);
+    // It is saved beside, after it is in use.
+    const file = join(options.stateDir, "snapshot-east.json");
+    await eventually(async () => (JSON.parse(await readFile(file, "utf8")) as ClusterSnapshot).version === 4);
     await gateway.stop(0);
     const again = await setup.gateway(fleet, { ...options, controlUrls: [] });
     await expectWhole(again, next);
