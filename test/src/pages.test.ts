@@ -22,6 +22,13 @@ demandRps: { east: { chat: 4 }, west: { chat: 3 } }
 `;
 const SHOWN = ["guidevane", "random", "waterfall"];
 
+// Texts, since they run in the page, whose types this project does not know.
+const PAINTED = `[...document.querySelectorAll("canvas")].map((canvas) => {
+  const { data } = canvas.getContext("2d").getImageData(0, 0, canvas.width, canvas.height);
+  return data.filter((value, at) => at % 4 === 3 && value > 0).length;
+})`;
+const FIRST_PICTURE = `document.querySelector(".uplot canvas").toDataURL()`;
+
 async function writeReport(folder: string): Promise<string> {
   const fleet = await loadFleet(FLEET, "fleet.yaml", () => Promise.reject(new Error("no files here")));
   const workload = syntheticWorkload({ fleet, seed: 1, seconds: 40, turns: 2, thinkMs: 1000 });
@@ -59,13 +66,7 @@ describe.skipIf(executable === undefined)(`in a browser${why}`, () => {
     });
 
     it("draws every chart, and a row of figures for each policy", async () => {
-      const painted = await report.page.locator("canvas").evaluateAll((all) =>
-        all.map((each) => {
-          const canvas = each as HTMLCanvasElement;
-          const { data } = canvas.getContext("2d")!.getImageData(0, 0, canvas.width, canvas.height);
-          return data.filter((value, at) => at % 4 === 3 && value > 0).length;
-        }),
-      );
+      const painted = await report.page.evaluate<number[]>(PAINTED);
       expect(painted).toHaveLength(6);
       for (const pixels of painted) expect(pixels).toBeGreaterThan(1000);
       expect(await report.page.locator("tbody tr td:first-child").allTextContents()).toEqual(
@@ -76,8 +77,7 @@ describe.skipIf(executable === undefined)(`in a browser${why}`, () => {
     it("hides a policy's line when its name is clicked, and shows it again", async () => {
       const chart = report.page.locator(".uplot").first();
       const name = chart.locator(".u-series", { hasText: "random" });
-      const picture = (): Promise<string> =>
-        chart.locator("canvas").evaluate((canvas) => (canvas as HTMLCanvasElement).toDataURL());
+      const picture = (): Promise<string> => report.page.evaluate<string>(FIRST_PICTURE);
       const before = await picture();
       await name.locator("th").click();
       await expect.poll(() => name.getAttribute("class")).toContain("u-off");

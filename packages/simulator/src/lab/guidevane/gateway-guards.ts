@@ -49,6 +49,7 @@ export class GatewayGuards {
   #rows: (RetryRows | undefined)[] = [];
   #expected: (ExpectedTimes | null)[] = [];
   #fleet!: PenaltyFleet;
+  #isNew = true;
 
   constructor(world: PolicyWorld, gateway: number, parts: GuidevaneParts, snapshot: ClusterSnapshot) {
     const { fleet, clock, workload } = world;
@@ -72,7 +73,15 @@ export class GatewayGuards {
     this.#tickLater();
   }
 
+  /** Whether anything of the engines has changed since it was last asked. */
+  takeNew(): boolean {
+    const isNew = this.#isNew;
+    this.#isNew = false;
+    return isNew;
+  }
+
   use(snapshot: ClusterSnapshot): void {
+    this.#isNew = true;
     const { fleet, liveGateways, gatewayCluster } = this.#world;
     this.#admission.adopt(admissionClasses(snapshot, liveGateways(gatewayCluster[this.#gateway]!)), this.#limits());
     const rows = this.#keeper.rowsOf(snapshot);
@@ -147,7 +156,16 @@ export class GatewayGuards {
   ended(request: number, engine: number, outcome: Outcome, tbotMs: number | null): void {
     if (outcome === "fault") this.#faults[engine]! += 1;
     if (this.#parts.penalties) this.#penalties.ended(request, outcome, tbotMs);
-    if (outcome === "saturated") this.#coolUntilMs[engine] = this.#world.clock.nowMs() + COOLING_MS;
+    if (outcome === "saturated") this.#cool(engine);
+  }
+
+  #cool(engine: number): void {
+    const { clock } = this.#world;
+    this.#coolUntilMs[engine] = clock.nowMs() + COOLING_MS;
+    this.#isNew = true;
+    clock.after(COOLING_MS, () => {
+      this.#isNew = true;
+    });
   }
 
   isCooling(engine: number): boolean {
@@ -187,6 +205,7 @@ export class GatewayGuards {
   #changed(engine: number): void {
     const { factor, wantsRequest } = this.#penalties.verdict(this.#world.fleet.engines[engine]!.id);
     this.factor[engine] = this.#health(engine) * (wantsRequest ? 1 : factor);
+    this.#isNew = true;
   }
 
   #health(engine: number): number {

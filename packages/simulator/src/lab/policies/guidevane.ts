@@ -149,7 +149,7 @@ class Gateway {
       this.#healthChanges = this.#world.healthChanges[this.#gateway]!;
       guards.healthChanged();
     }
-    router.writeStates(guards.factor, (engine) => guards.isCooling(engine));
+    if (guards.takeNew()) router.writeStates(guards.factor, (engine) => guards.isCooling(engine));
     const engine = router.route(request, tried);
     if (engine < 0) {
       if (isRetry && !isFree) guards.giveBack(request);
