@@ -1,6 +1,6 @@
 import { existsSync, readFileSync } from "node:fs";
 import { join } from "node:path";
-import { parseProfile } from "@guidevane/core";
+import { parseProfile, seededRandom } from "@guidevane/core";
 import { describe, expect, it } from "vitest";
 import { fitCurve, predictAtInFlight, predictAtRate } from "./fit-curve.ts";
 import { fitProfile } from "./fit-profile.ts";
@@ -27,6 +27,32 @@ describe("least squares with coefficients of 0 or more", () => {
     // Falls: the best that may not fall is flat, at the value that is right on average.
     const falling = nonNegativeLeastSquares([1, 2, 3].map((x) => [1 / (10 - x), x / (10 - x)]));
     expect(falling[1]).toBe(0);
+  });
+
+  it("ends where no coefficient can be moved for the better: the error is flat in those above 0, and rises in the others", () => {
+    const random = seededRandom(6);
+    for (let problem = 0; problem < 300; problem++) {
+      const size = 1 + Math.floor(random() * 11);
+      const hinged = random() < 0.5;
+      const rows = Array.from({ length: 3 + Math.floor(random() * 60) }, () => {
+        const [at, value] = [random(), 0.5 + random()];
+        const features = Array.from({ length: size }, (_, i) =>
+          hinged ? (i === 0 ? 1 : Math.max(0, at - i / size)) : random() * 10 ** (i % 5),
+        );
+        return features.map((feature) => feature / value);
+      });
+      const weights = nonNegativeLeastSquares(rows);
+      for (let i = 0; i < size; i++) {
+        let [slope, squares] = [0, 0];
+        for (const row of rows) {
+          slope += (row.reduce((sum, value, j) => sum + value * weights[j]!, 0) - 1) * row[i]!;
+          squares += row[i]! ** 2;
+        }
+        slope /= Math.sqrt(squares) || 1;
+        expect(weights[i]).toBeGreaterThanOrEqual(0);
+        expect(weights[i]! > 0 ? Math.abs(slope) : Math.max(0, -slope)).toBeLessThan(1e-6);
+      }
+    }
   });
 });
 
