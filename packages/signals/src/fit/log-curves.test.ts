@@ -203,7 +203,7 @@ describe("a log of anything that can be", () => {
     const random = seededRandom(11);
     const scale = (least: number, most: number): number => least * (most / least) ** random();
     let fitted = 0;
-    for (let log = 0; log < 60; log++) {
+    for (let log = 0; log < 30; log++) {
       const [gapMs, ttftMs, tbotMs] = [scale(0.01, 1e5), scale(0.01, 1e6), scale(1e-6, 1e4)];
       let startMs = random() < 0.5 ? 0 : 1.7e12;
       const rows: Row[] = [];
@@ -221,6 +221,6 @@ describe("a log of anything that can be", () => {
         parseProfile(JSON.stringify(fitProfile(curve, { curves, data: "log" })), `log ${log}`);
       }
     }
-    expect(fitted).toBeGreaterThan(5);
+    expect(fitted).toBeGreaterThan(2);
   });
 });
