@@ -31,6 +31,18 @@ describe("a demand report", () => {
       "classes.chat.offered",
       "0.5",
     ],
+    [
+      "more arrivals than a gateway can take",
+      { ...good, classes: { chat: { ...good.classes.chat, offered: 1e12 } } },
+      "classes.chat.offered",
+      "1000000000000",
+    ],
+    [
+      "more work than they can be",
+      { ...good, classes: { chat: { ...good.classes.chat, work: 1e300 } } },
+      "classes.chat.work",
+      "1e+300",
+    ],
     ["an endless window", { ...good, windowMs: Number.POSITIVE_INFINITY }, "windowMs", "Infinity"],
     ["a window longer than a gateway's", { ...good, windowMs: 1e300 }, "windowMs", "1e+300"],
     ["a window shorter than a gateway's", { ...good, windowMs: 1e-300 }, "windowMs", "1e-300"],

@@ -5,6 +5,9 @@ import { parseBy } from "./document.ts";
 export const DEMAND_FLOOR_RPS = 0.001;
 
 const counts = z.int().nonnegative();
+/** More than any gateway takes in its longest window: planned for, such a number would shed a whole fleet. */
+const MOST_ARRIVALS = 10_000_000;
+const MOST_WORK = 1e9;
 const notNegative = z.number().nonnegative().finite();
 
 /** What a gateway tells the control plane each second: the body of `POST /v1/demand`. Counts are of the window. */
@@ -21,9 +24,9 @@ export const demandReportSchema = z.strictObject({
     z.string(),
     z.strictObject({
       /** Every arrival, client retries included. */
-      offered: counts,
+      offered: counts.max(MOST_ARRIVALS),
       /** Units of work offered. */
-      work: notNegative,
+      work: notNegative.max(MOST_WORK),
       /** Retries that the gateway made. */
       retries: counts,
       /** Arrivals that said they are a client's own retry. */

@@ -206,7 +206,9 @@ const gateway = z.strictObject({
 const network = z.strictObject({ file: text.optional(), defaultRttMs: notNegative.default(100) });
 
 export const fleetSchema = z.strictObject({
-  clusters: z.record(name, z.strictObject({ region: text })),
+  clusters: z
+    .record(name, z.strictObject({ region: text }))
+    .refine((all) => Object.keys(all).length > 0, "a fleet needs a cluster: requests arrive nowhere else"),
   engines: z.record(name, engine).default({}),
   classes: z.record(name, requestClass).default({}),
   aliases: z.record(text, text).default({}),

@@ -186,6 +186,11 @@ describe("a bad fleet file is refused with one problem, naming path and value", 
       whole.replace("replicas: 4", "replicaz: 4"),
       { code: "unknown_key", path: "engines.use1-a.replicaz", value: "4" },
     ],
+    [
+      "no cluster at all",
+      "clusters: {}\n",
+      { path: "clusters", value: "{}", message: "a fleet needs a cluster: requests arrive nowhere else" },
+    ],
     ["an unknown key at the top", `${whole}\nclustres: {}\n`, { code: "unknown_key", path: "clustres", value: "{}" }],
     [
       "a key without its unit",
