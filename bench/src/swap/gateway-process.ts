@@ -4,8 +4,8 @@ import { largeFleet } from "./fleet.ts";
 import { watchTurns } from "./turns.ts";
 
 /**
- * A gateway process of a large fleet that tells its parent its address, and, each time that it is asked, the longest turns
- * of its request threads since the last time.
+ * A gateway process of a large fleet that tells its parent its address, and, each time that it is asked, the longest turn
+ * of a request thread since the last time.
  */
 const [engines, classes, threads, control, engineUrl] = process.argv.slice(2) as string[];
 const fleet = await largeFleet(Number(engines), Number(classes), (id) => `${engineUrl}/${id}`);
@@ -22,20 +22,17 @@ const gateway = await startGateway({
 });
 const own = threads === "1" ? watchTurns() : null;
 
-/** Of the request threads, since the last look. */
+/** Of one request thread, since the last look. */
 async function longestTurnMs(): Promise<number> {
-  return own === null ? askWorkers(Number(threads)) : own();
+  return own === null ? askWorker() : own();
 }
 
-function askWorkers(count: number): Promise<number> {
+function askWorker(): Promise<number> {
   const channel = new BroadcastChannel("longest turns");
-  const found: number[] = [];
   return new Promise((resolve) => {
     channel.onmessage = (event) => {
-      found.push((event as { readonly data: number }).data);
-      if (found.length < count) return;
       channel.close();
-      resolve(Math.max(...found));
+      resolve((event as { readonly data: number }).data);
     };
     channel.postMessage("ask");
   });

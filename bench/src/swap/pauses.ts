@@ -12,7 +12,7 @@ const WARM_MS = 2000;
 const SETTLE_MS = 1000;
 const REQUEST_EVERY_MS = 10;
 
-/** Longest turns of the request threads' event loops, ms. */
+/** Longest turns of a request thread's event loop, ms. */
 export interface SwapPauses {
   /** While a snapshot came in, for each of some. The first one was the first ever, and the thread that reads them began. */
   readonly swaps: readonly number[];
