@@ -1,0 +1,45 @@
+import { type Budgets, type Verdict, verdictOn } from "./budget.ts";
+import type { BenchCase } from "./case.ts";
+import { median } from "./results.ts";
+
+/** Rounds of every case, and how often those past their budget get as many again. */
+const ROUNDS = 4;
+const REPEATS = 3;
+
+export interface HeldCase {
+  readonly name: string;
+  readonly ratios: readonly number[];
+  readonly verdict: Verdict;
+}
+
+/**
+ * Times cases against the yardstick, each round of a case just after one of the yardstick, and again where the budget is
+ * passed: only what stays past it is `over`. A round before the first warms all up and does not count.
+ *
+ * @param timeNs time of one operation
+ */
+export async function holdToBudgets(
+  cases: readonly BenchCase[],
+  budgets: Budgets,
+  yardstick: BenchCase,
+  timeNs: (each: BenchCase) => Promise<number>,
+): Promise<HeldCase[]> {
+  const held = new Map<string, number[]>(cases.map(({ name }) => [name, []]));
+  const isPast = ({ name }: BenchCase) => verdictOn(held.get(name)!, budgets[name]!) !== "within";
+  for (const each of [yardstick, ...cases]) await timeNs(each);
+  for (let repeat = 0, left = cases; repeat <= REPEATS && left.length > 0; repeat++, left = left.filter(isPast)) {
+    for (let round = 0; round < ROUNDS; round++) {
+      for (const each of left) {
+        const measureNs = await timeNs(yardstick);
+        held.get(each.name)!.push((await timeNs(each)) / measureNs);
+      }
+    }
+  }
+  return [...held].map(([name, ratios]) => ({ name, ratios, verdict: verdictOn(ratios, budgets[name]!) }));
+}
+
+export function showHeld({ name, ratios, verdict }: HeldCase, { budget, measured }: Budgets[string]): string {
+  const word = verdict === "over" ? "OVER" : verdict;
+  const figures = `${median(ratios).toPrecision(3)} (budget ${budget}, was ${measured}; ${ratios.length} rounds)`;
+  return `${word.padEnd(6)} ${name}: ${figures}`;
+}
