@@ -1,5 +1,6 @@
 import { type Profile, valueAt } from "@guidevane/core";
 import { loadMeans, type Mechanism, meanStepMs } from "./load-means.ts";
+import { stalling, tbotError } from "./stalled-steps.ts";
 
 /** What one replica of an engine is like, for `BatchingEngine`. */
 export interface EngineParameters {
@@ -41,12 +42,25 @@ export interface KvMemory {
  *
  * S(B) ÷ S(0) is then the prefill factor and TBOT(N) the step time. But the number does vary, the more so the smaller it
  * is, and so does whether a prompt is read: steps and reading times around each B are corrected until `loadMeans` gives the
- * profile's. Beyond ρ = 1 steps grow in proportion, so that the engine does no more than its capacity. Requests of another shape
+ * profile's. Where that fails, reading is taken to stall all answers (`stalling`). Beyond ρ = 1 steps grow in proportion, so that the engine does no more than its capacity. Requests of another shape
  * load both by their tokens.
  *
  * @param capacityWps of one replica
  */
 export function engineParameters(profile: Profile, capacityWps: number, memory: KvMemory): EngineParameters {
+  const byCapacity = known.get(profile) ?? new Map<number, EngineParameters>();
+  known.set(profile, byCapacity);
+  const found = byCapacity.get(capacityWps) ?? parametersFor(profile, capacityWps);
+  byCapacity.set(capacityWps, found);
+  const { blockTokens, kvTokens } = memory;
+  return { ...found, blockTokens, kvBlocks: Math.floor(kvTokens / blockTokens) };
+}
+
+/** Found once for a profile at a capacity: every start of an emulated engine asks. */
+const known = new WeakMap<Profile, Map<number, EngineParameters>>();
+
+/** With a memory that is never full. */
+function parametersFor(profile: Profile, capacityWps: number): EngineParameters {
   const { reference } = profile;
   const loads = loadsOf(profile, capacityWps);
   const idle = loads[0]!;
@@ -79,15 +93,26 @@ export function engineParameters(profile: Profile, capacityWps: number, memory: 
   };
   const { promptTokens } = reference;
   const msPerTok = Math.min(profile.prefillMsPerTok, readMs / promptTokens);
-  return {
-    ...corrected(uncorrected, knots, readMs, reference.outputTokens),
+  const parametersOf = (mechanism: Mechanism): EngineParameters => ({
+    ...mechanism,
     prefill: { fixedMs: readMs - msPerTok * promptTokens, msPerTok, leastMs: LEAST_PREFILL_PART * readMs },
-    blockTokens: memory.blockTokens,
-    kvBlocks: Math.floor(memory.kvTokens / memory.blockTokens),
+    blockTokens: 1,
+    kvBlocks: Number.POSITIVE_INFINITY,
     work: profile.work,
-  };
+  });
+  const sharing = parametersOf(corrected(uncorrected, knots, readMs, reference.outputTokens));
+  const below = (rho: number) => knots.slice(1).filter(({ perMs }) => perMs <= (rho * capacityWps) / 1000);
+  const sharingError = tbotError(sharing, below(JUDGED_UP_TO), reference);
+  if (sharingError <= NEAR || readMs === 0) return sharing;
+  const stalled = stalling(uncorrected, below(MET_UP_TO), readMs, reference, parametersOf);
+  return tbotError(stalled, below(JUDGED_UP_TO), reference) < sharingError ? stalled : sharing;
 }
 
+/** A mechanism whose time between tokens is within this of the profile's needs no other. */
+const NEAR = 0.15;
+/** Loads at which chance leaves a trial's mean within some per cent, and loads that a mechanism has to meet. */
+const JUDGED_UP_TO = 0.7;
+const MET_UP_TO = 0.9;
 /** Tokens take some time at every engine, whatever its profile says. */
 const LEAST_STEP_MS = 1e-3;
 /** Of a profile whose prompt tokens take no time at all, so much of the idle TTFT still is reading: something must queue. */
