@@ -15,25 +15,13 @@ const allowed: Readonly<Record<string, Omit<PackageRow, "name">>> = {
   signals: { layer: "part", mayImport: ["core"] },
   optimizer: { layer: "part", mayImport: ["core", "native", "selector"] },
   store: { layer: "part", mayImport: ["core"] },
-  dashboard: { layer: "part", mayImport: ["core"] },
-  gateway: { layer: "plane", mayImport: ["core", "selector", "guard", "signals", "store"] },
+  dashboard: { layer: "part", mayImport: [] },
+  gateway: { layer: "plane", mayImport: ["core", "selector", "guard"] },
   control: { layer: "plane", mayImport: ["core", "signals", "optimizer", "store", "dashboard"] },
   simulator: { layer: "plane", mayImport: ["core", "selector", "guard", "signals", "optimizer"] },
   cli: {
     layer: "program",
-    mayImport: [
-      "core",
-      "native",
-      "selector",
-      "guard",
-      "signals",
-      "optimizer",
-      "store",
-      "dashboard",
-      "gateway",
-      "control",
-      "simulator",
-    ],
+    mayImport: ["core", "signals", "optimizer", "store", "gateway", "control", "simulator"],
   },
 };
 
