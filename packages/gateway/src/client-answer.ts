@@ -2,6 +2,7 @@ import type { ServerResponse } from "node:http";
 import type { Socket } from "node:net";
 import type { Clock } from "@guidevane/core";
 import { headerOf, headersToClient } from "./headers.ts";
+import { atTurnEnd, type TurnEndTask } from "./turn-end.ts";
 
 /**
  * A client that takes nothing more for this long is gone, whatever its connection says: an engine and its place in the
@@ -37,7 +38,7 @@ export interface ClientPace {
 }
 
 /** The client's side of one answer: what comes in one turn of the event loop is written once, and no faster than it is read. */
-export class ClientAnswer {
+export class ClientAnswer implements TurnEndTask {
   readonly #options: ClientAnswerOptions;
   readonly #pace: ClientPace;
   #pending: Buffer[] = [];
@@ -47,6 +48,7 @@ export class ClientAnswer {
   #full: ServerResponse | Socket | null = null;
   #over = false;
   #stopStall: () => void = noTimer;
+  #whole = "";
   /** Bytes that the head promises and that are still to come; null = it promises no length. */
   #missing: number | null = null;
 
@@ -90,14 +92,28 @@ export class ClientAnswer {
       return;
     }
     const { response } = this.#options;
-    if (response.chunkedEncoding) {
-      // The last pieces and the end go out together; ending uncorks.
-      response.socket?.cork();
-      this.#flush();
-    } else this.#flushWhole();
     this.#over = true;
+    if (last === "" && this.#takeWhole()) return;
+    // The last pieces and the end go out together; ending uncorks.
+    if (response.chunkedEncoding) response.socket?.cork();
+    this.#flush();
     response.end(last);
     this.#leave();
+  }
+
+  /** An answer that was taken as a whole goes out. */
+  atTurnEnd(): void {
+    const { response } = this.#options;
+    const { socket } = response;
+    if (response.destroyed) return;
+    if (socket === null || socket.writableLength > 0) {
+      response.end(this.#whole, "latin1");
+      return;
+    }
+    socket.cork();
+    response.write(this.#whole, "latin1");
+    socket.uncork();
+    response.end();
   }
 
   /** The end of what can't be ended in good order: the client has what came, and sees that something is missing. */
@@ -156,22 +172,18 @@ export class ClientAnswer {
     if (!response.write(Buffer.concat(pending))) this.#fill(response);
   }
 
-  /** What is left of an answer without chunks. A short one that is here as a whole goes out in one piece with its head. */
-  #flushWhole(): void {
+  /** Takes an answer that is short, has its length and is here as a whole, to be written in one piece with its head. */
+  #takeWhole(): boolean {
     const { response } = this.#options;
-    const { socket } = response;
+    const { socket, chunkedEncoding } = response;
     const [body] = this.#pending;
-    const isShort = this.#pending.length === 1 && body!.length <= ONE_WRITE_MAX_BYTES;
-    if (!isShort || this.#headFlushed || socket === null || socket.writableLength > 0) {
-      this.#flush();
-      return;
-    }
+    const isWhole = !this.#headFlushed && !chunkedEncoding && this.#pending.length === 1;
+    if (!isWhole || body!.length > ONE_WRITE_MAX_BYTES || socket === null || socket.writableLength > 0) return false;
     this.#pending = [];
-    this.#headFlushed = true;
-    socket.cork();
     // Node joins a text to its head, but never bytes.
-    if (!response.write(body!.toString("latin1"), "latin1")) this.#fill(response);
-    socket.uncork();
+    this.#whole = body!.toString("latin1");
+    atTurnEnd(this);
+    return true;
   }
 
   /** The client does not keep up. */

@@ -11,6 +11,7 @@ import {
 import { connectFailure } from "./engine-failure.ts";
 import { type AnswerEvents, HttpAnswerParser } from "./http-answer-parser.ts";
 import { requestBytes } from "./request-bytes.ts";
+import { atTurnEnd, type TurnEndTask } from "./turn-end.ts";
 
 export interface PlainClientOptions {
   /** An `http:` origin. */
@@ -103,7 +104,7 @@ interface ConnectionOptions {
 /** Told when a connection carries no request any more; twice of one that was idle and then closed. */
 type OnFree = (connection: Connection, reusable: boolean) => void;
 
-class Connection {
+class Connection implements TurnEndTask {
   idleSinceMs = 0;
   readonly #clock: Clock;
   readonly #onFree: OnFree;
@@ -114,7 +115,7 @@ class Connection {
   #connected = false;
   #served = 0;
   #call: Call | null = null;
-  /** Waits for the connection. */
+  /** Waits for the connection, or for the turn's end. */
   #waiting: readonly Uint8Array[] | null = null;
 
   constructor({ at, connect, clock, connectMs }: ConnectionOptions, onFree: OnFree) {
@@ -154,9 +155,13 @@ class Connection {
   send(bytes: readonly Uint8Array[], events: EngineEvents): EngineCall {
     const call = new Call(events, this.#socket, this.#served > 0, (reusable) => this.#free(call, reusable));
     this.#call = call;
-    if (this.#connected) this.#write(bytes, null);
-    else this.#waiting = bytes;
+    this.#waiting = bytes;
+    if (this.#connected) atTurnEnd(this);
     return call;
+  }
+
+  atTurnEnd(): void {
+    this.#writeWaiting(null);
   }
 
   destroy(): void {
@@ -172,12 +177,13 @@ class Connection {
   #onConnect(): void {
     this.#connected = true;
     this.#stopConnectTimer();
-    const bytes = this.#waiting;
-    this.#waiting = null;
-    if (bytes !== null && this.#call !== null) this.#write(bytes, this.#clock.nowMs() - this.#openedMs);
+    this.#writeWaiting(this.#clock.nowMs() - this.#openedMs);
   }
 
-  #write(bytes: readonly Uint8Array[], connectMs: number | null): void {
+  #writeWaiting(connectMs: number | null): void {
+    const bytes = this.#waiting;
+    this.#waiting = null;
+    if (bytes === null || this.#call === null || this.#socket.destroyed) return;
     this.#served += 1;
     if (bytes.length > 1) this.#socket.cork();
     for (const each of bytes) this.#socket.write(each);
