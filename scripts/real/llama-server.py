@@ -2,10 +2,11 @@
 """A real llama.cpp server from one wheel: no compiler, no download at run time.
 
     pip install xllamacpp
-    llama-server.py MODEL.gguf [--port 0 --slots 4 --context 32768 --threads 1]
+    llama-server.py MODEL.gguf [--port 0 --slots 4 --context 32768 --threads 1 --prompt-cache-mib 8192]
 
 Prints its address once the model is loaded, and runs until SIGTERM, SIGINT or the end of its standard input, so that it never
-outlives who started it. The context is shared by the slots in equal parts.
+outlives who started it. The context is shared by the slots in equal parts. What a slot held is kept in the prompt cache, which is
+searched for each request; at 0 MiB there is none.
 """
 import argparse
 import os
@@ -23,6 +24,7 @@ def main():
     parser.add_argument("--slots", type=int, default=4)
     parser.add_argument("--context", type=int, default=32768)
     parser.add_argument("--threads", type=int, default=1)
+    parser.add_argument("--prompt-cache-mib", type=int, default=8192)
     wanted = parser.parse_args()
 
     settings = xllamacpp.CommonParams()
@@ -32,7 +34,9 @@ def main():
     settings.n_ctx, settings.n_parallel = wanted.context, wanted.slots
     settings.n_batch = settings.n_ubatch = 512
     settings.cpuparams.n_threads = settings.cpuparams_batch.n_threads = wanted.threads
-    settings.n_threads_http = 16
+    # An answer under way, computed or waiting, has one to itself, and so has each connection of health checks and metrics.
+    settings.n_threads_http = wanted.slots + 14
+    settings.cache_ram_mib = wanted.prompt_cache_mib
     settings.endpoint_metrics = settings.endpoint_slots = settings.endpoint_props = True
     settings.use_jinja = True
     settings.fit_params = False

@@ -45,17 +45,23 @@ export class LlamaEngines {
     this.expected = JSON.parse(readFileSync(join(folder, "expected.json"), "utf8")) as Expected;
   }
 
-  static async make(python: string): Promise<LlamaEngines> {
+  /** @param size flags of `tiny-model.py` for a larger model */
+  static async make(python: string, size: readonly string[] = []): Promise<LlamaEngines> {
     const folder = mkdtempSync(join(tmpdir(), "guidevane-model-"));
-    await promisify(execFile)(python, [join(scripts, "tiny-model.py"), folder]);
+    await promisify(execFile)(python, [join(scripts, "tiny-model.py"), folder, ...size]);
     return new LlamaEngines(python, folder);
   }
 
-  /** @param slots answers at once; each has 8,192 tokens of context */
-  async start(slots: number): Promise<LlamaEngine> {
+  /**
+   * @param slots answers at once
+   * @param slotTokens context of each
+   * @param flags more of `llama-server.py`
+   */
+  async start(slots: number, slotTokens = SLOT_TOKENS, flags: readonly string[] = []): Promise<LlamaEngine> {
     const server = [join(scripts, "llama-server.py"), join(this.folder, "gguf/tiny.gguf")];
-    const context = String(slots * SLOT_TOKENS);
-    const engine = new LlamaEngine(this.#python, [...server, "--slots", String(slots), "--context", context]);
+    const context = String(slots * slotTokens);
+    const args = [...server, "--slots", String(slots), "--context", context, ...flags];
+    const engine = new LlamaEngine(this.#python, args);
     this.#engines.push(engine);
     await engine.start();
     return engine;
@@ -79,6 +85,11 @@ export class LlamaEngine {
   constructor(python: string, args: readonly string[]) {
     this.#python = python;
     this.#args = args;
+  }
+
+  /** Of its process; only once it was started. */
+  get pid(): number {
+    return this.#child!.pid!;
   }
 
   /** Waits until it listens: on a free port, or on the one it had. */

@@ -1,0 +1,117 @@
+import { type ChildProcess, execFileSync, spawn, spawnSync } from "node:child_process";
+import { once } from "node:events";
+import { cpus } from "node:os";
+import { join } from "node:path";
+import { createInterface } from "node:readline";
+import { type LlamaEngine, LlamaEngines } from "../../test/src/real/engines.ts";
+import { root } from "../../test/src/repository.ts";
+import { Prompts } from "./prompts.ts";
+import { StreamClient } from "./stream.ts";
+
+/** Engines of the lab's real fleet: models of four sizes, the layers and the hidden size in their names. */
+export const SIZES = [
+  { id: "2x192", region: "east", flags: ["--layers", "2", "--hidden", "192", "--ffn", "512"] },
+  { id: "2x256", region: "west", flags: ["--layers", "2", "--hidden", "256", "--ffn", "768"] },
+  { id: "3x256", region: "west", flags: ["--layers", "3", "--hidden", "256", "--ffn", "768"] },
+  { id: "2x384", region: "east", flags: ["--layers", "2", "--hidden", "384", "--ffn", "1024"] },
+] as const;
+
+/** Answers that an engine computes at once; more wait for one of them to end. */
+const SLOTS = 16;
+const SLOT_TOKENS = 2048;
+/**
+ * How long an engine has the core before the next one has it, ms. All threads of a process stop and go on at a change, for which
+ * the engines do a third less than with slices of 8; a first token comes up to three slices later than on a core of its own.
+ */
+const SLICE_MS = 4;
+const LAST_CORE = cpus().length - 1;
+/** So that the thread which computes is the one that has computed most. */
+const WARM_UP = { requests: 4, promptTokens: 200, outputTokens: 100 };
+
+export interface RealEngine {
+  readonly id: string;
+  readonly region: string;
+  readonly url: string;
+}
+
+/** Four llama.cpp servers that share the last core in slices, each as fast as a quarter of it. */
+export class LabEngines {
+  readonly engines: readonly RealEngine[];
+  readonly prompts: Prompts;
+  readonly #models: readonly LlamaEngines[];
+  readonly #slices: ChildProcess;
+
+  private constructor(parts: {
+    engines: readonly RealEngine[];
+    prompts: Prompts;
+    models: readonly LlamaEngines[];
+    slices: ChildProcess;
+  }) {
+    this.engines = parts.engines;
+    this.prompts = parts.prompts;
+    this.#models = parts.models;
+    this.#slices = parts.slices;
+  }
+
+  /** @param seed of the prompts' words */
+  static async start(python: string, seed: number): Promise<LabEngines> {
+    leaveLastCore();
+    goFirst();
+    const models: LlamaEngines[] = [];
+    try {
+      const processes: LlamaEngine[] = [];
+      for (const { flags } of SIZES) {
+        const model = await LlamaEngines.make(python, flags);
+        models.push(model);
+        // A search of all prompts so far for each new one would make the engine slower and slower.
+        processes.push(await model.start(SLOTS, SLOT_TOKENS, ["--prompt-cache-mib", "0"]));
+      }
+      const clients = processes.map(({ url }) => new StreamClient(url, false));
+      const prompts = await Prompts.of(clients[0]!, models[0]!.expected.text, seed);
+      for (const client of clients) await warmUp(client, prompts);
+      const slices = await startSlices(python, processes);
+      const engines = SIZES.map(({ id, region }, at) => ({ id, region, url: processes[at]!.url }));
+      return new LabEngines({ engines, prompts, models, slices });
+    } catch (error) {
+      await Promise.all(models.map((model) => model.stop()));
+      throw error;
+    }
+  }
+
+  async stop(): Promise<void> {
+    const ended = once(this.#slices, "exit");
+    this.#slices.stdin!.end();
+    await ended;
+    await Promise.all(this.#models.map((model) => model.stop()));
+  }
+}
+
+/** This process and what it starts from now on, so that nothing but the engines runs there. */
+function leaveLastCore(): void {
+  if (LAST_CORE === 0) return;
+  execFileSync("taskset", ["-a", "-c", "-p", `0-${LAST_CORE - 1}`, String(process.pid)], { stdio: "ignore" });
+}
+
+/** This process and what it starts from now on, before all that runs in the ordinary way, where that is allowed. */
+function goFirst(): void {
+  const { status } = spawnSync("chrt", ["-a", "-r", "-p", "1", String(process.pid)], { stdio: "ignore" });
+  if (status !== 0) console.error("what else runs here will slow engines and gateways: chrt is not allowed");
+}
+
+async function warmUp(client: StreamClient, prompts: Prompts): Promise<void> {
+  const { requests, promptTokens, outputTokens } = WARM_UP;
+  const answers = await Promise.all(
+    Array.from({ length: requests }, () => client.ask(prompts.body(promptTokens, outputTokens))),
+  );
+  const failed = answers.find(({ failure }) => failure !== null);
+  if (failed !== undefined) throw new Error(`an engine's first answers: ${failed.failure}`);
+}
+
+async function startSlices(python: string, engines: readonly LlamaEngine[]): Promise<ChildProcess> {
+  const numbers = [LAST_CORE, SLICE_MS, ...engines.map(({ pid }) => pid)].map(String);
+  const child = spawn(python, [join(root, "scripts/real/time-slices.py"), ...numbers], {
+    stdio: ["pipe", "pipe", "inherit"],
+  });
+  for await (const _ of createInterface({ input: child.stdout })) return child;
+  throw new Error("time-slices.py ended before it began");
+}
