@@ -10,7 +10,7 @@ import { syntheticWorkload } from "./synthetic.ts";
 
 const LOAD = 0.8;
 
-const SIZES_WPS = [10, 10, 7.5, 7.5, 5, 5, 2.5, 2.5];
+const SIZES_WPS = [10, 10, 8, 8, 6, 6, 5];
 
 /** One cluster, engines of four sizes; the plan knows the true demand. */
 async function mixedEngines(): Promise<Fleet> {
@@ -34,7 +34,7 @@ interface Placed {
 
 async function placed(parts: Partial<GuidevaneParts>): Promise<Placed> {
   const fleet = await mixedEngines();
-  const workload = syntheticWorkload({ fleet, seed: 3, seconds: 900, turns: 6, thinkMs: 5000, hotPart: 0.05 });
+  const workload = syntheticWorkload({ fleet, seed: 3, seconds: 400, turns: 6, thinkMs: 5000, hotPart: 0.05 });
   const weights = new Float64Array(fleet.engines.size);
   const policy = guidevaneWith("placed", parts);
   const watched: PolicyDefinition = {
