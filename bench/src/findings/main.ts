@@ -3,6 +3,7 @@ import { ageFinding, churnFinding, errorFinding, outageFinding } from "./disturb
 import { loadsFinding } from "./loads.ts";
 import { objectiveFinding } from "./objective.ts";
 import { placementFinding } from "./placement.ts";
+import { prefixesFinding } from "./prefixes.ts";
 import { speedFinding } from "./speed.ts";
 import { stormFinding } from "./storm.ts";
 
@@ -16,6 +17,7 @@ const FINDINGS: Readonly<Record<string, (loads: readonly number[]) => Promise<vo
   outage: outageFinding,
   error: errorFinding,
   placement: placementFinding,
+  prefixes: prefixesFinding,
   storm: stormFinding,
   speed: speedFinding,
 };
