@@ -26,7 +26,7 @@ const elsewhere: readonly { readonly command: RegExp; readonly file: string; rea
   { command: /^npm run lint$/, file: ".ci/run", runs: "npm run --silent lint" },
   { command: /^npm run typecheck$/, file: ".ci/run", runs: "npm run --silent typecheck" },
   { command: /^npm run build$/, file: ".ci/run", runs: "npm run --silent build" },
-  { command: /^npm run bench\b/, file: ".ci/run", runs: "npm run --silent bench" },
+  { command: /^npm run short\b/, file: ".ci/run", runs: "npm run --silent short" },
 ];
 
 describe("the README", () => {
