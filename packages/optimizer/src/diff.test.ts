@@ -1,6 +1,7 @@
 import type { Fleet, Publication, StoredPublication } from "@guidevane/core";
 import { describe, expect, it } from "vitest";
-import { diff, type ExplainedMove, INPUT_KINDS } from "./diff.ts";
+import { diff, type ExplainedMove } from "./diff.ts";
+import { INPUT_KINDS } from "./diff-side.ts";
 import { inputsOf, threeClusters } from "./fleet.fixture.ts";
 import { plan } from "./plan.ts";
 import type { PlanInputs } from "./plan-types.ts";

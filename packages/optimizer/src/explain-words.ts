@@ -1,4 +1,5 @@
-import type { EngineExplanation, Explanation } from "./explain.ts";
+import type { Explanation } from "./explain.ts";
+import type { EngineExplanation } from "./explain-engine.ts";
 
 /** What holds an engine's share, each with the words for it. */
 export const BINDING = {

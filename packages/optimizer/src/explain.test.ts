@@ -1,7 +1,8 @@
 import { readFileSync } from "node:fs";
 import type { Publication } from "@guidevane/core";
 import { describe, expect, it } from "vitest";
-import { type EngineExplanation, explain } from "./explain.ts";
+import { explain } from "./explain.ts";
+import type { EngineExplanation } from "./explain-engine.ts";
 import { EXAMPLE_PROFILE, fleetOf, inputsOf, threeClusters } from "./fleet.fixture.ts";
 import { plan } from "./plan.ts";
 import type { PlanInputs } from "./plan-types.ts";

@@ -38,7 +38,7 @@ export function isChance(
 }
 
 /** The same problem with other demand: the published weights carry it all the same. */
-export function withDemand(problem: Problem, demandWps: Float64Array): Problem {
+function withDemand(problem: Problem, demandWps: Float64Array): Problem {
   const { churn, arcStart } = problem;
   if (churn === undefined) return { ...problem, demandWps };
   const referenceWps = churn.referenceWps.slice();

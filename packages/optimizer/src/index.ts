@@ -9,8 +9,10 @@ export {
   type LeftOut,
   type ProblemIndex,
 } from "./build-problem.ts";
-export { type Diff, diff, type ExplainedMove, INPUT_KINDS, type InputKind } from "./diff.ts";
-export { type Addends, type EngineExplanation, type Explanation, explain, type Range } from "./explain.ts";
+export { type Diff, diff, type ExplainedMove } from "./diff.ts";
+export { INPUT_KINDS, type InputKind } from "./diff-side.ts";
+export { type Explanation, explain } from "./explain.ts";
+export type { Addends, EngineExplanation, Range } from "./explain-engine.ts";
 export { BINDING, type Binding } from "./explain-words.ts";
 export type { Gate } from "./gate.ts";
 export { keysMoved } from "./keys-moved.ts";

@@ -1,4 +1,5 @@
-import type { Addends, EngineExplanation, Explanation, Range } from "./explain.ts";
+import type { Explanation } from "./explain.ts";
+import type { Addends, EngineExplanation, Range } from "./explain-engine.ts";
 
 const COLUMNS: readonly (readonly [keyof Addends, string])[] = [
   ["networkMs", "network"],
