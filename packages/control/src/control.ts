@@ -1,6 +1,5 @@
 import {
   type Clock,
-  type ClusterSnapshot,
   type DemandReport,
   type FeedEvent,
   type Fleet,
@@ -20,8 +19,9 @@ import { Feed } from "./feed.ts";
 import { ConditionLog, type ControlLogger } from "./log.ts";
 import { ControlMetrics } from "./metrics.ts";
 import { Operator } from "./operator.ts";
-import { keysMoved, Published } from "./published.ts";
+import { Published } from "./published.ts";
 import type { Solver } from "./solver-pool.ts";
+import { tellFailOpen, tellTick } from "./tell-tick.ts";
 import { type HeldBecause, tick } from "./tick.ts";
 import { TickLoop } from "./tick-loop.ts";
 
@@ -204,69 +204,18 @@ export class Control {
     return events;
   }
 
-  snapshotOf(cluster: string): ClusterSnapshot | undefined {
-    return this.published.current?.clusters.get(cluster);
-  }
-
   async #tick(): Promise<void> {
     if (this.#stopped) return;
     const states = this.engineStates();
     this.#plannedReady = new Map([...states].map(([id, { readyReplicas }]) => [id, readyReplicas]));
-    this.#tellFailOpen([...states.values()].filter((each) => each.failOpen).map((each) => each.id));
+    tellFailOpen(this, states);
     try {
-      const result = await tick(this);
-      if (result.kind !== "failed") this.certified = { wallMs: this.clock.wallMs(), gate: result.plan.gate };
-      if (result.kind === "published") {
-        this.conditions.ends("tick", "ticks publish again");
-        const { message, degraded } = result.plan;
-        if (degraded === "") this.conditions.ends("solver", "plans are solved by the addon again");
-        else this.conditions.begins("solver", degraded, `plans are solved in TypeScript: ${degraded}`);
-        if (message === "") this.conditions.ends("plan", "the plan serves every cell again");
-        else this.conditions.begins("plan", message, `published, but ${message}`);
-        this.feed.send({ event: "snapshot", data: { tag: snapshotTag(result.stored) } });
-        this.advice = null;
-      } else if (result.kind === "unmoved") {
-        this.conditions.ends("tick", "ticks find plans again");
-        this.metrics.unmoved(result.plan.gate.certificate?.gap ?? null);
-        this.advice = null;
-      } else if (result.kind === "held") {
-        this.conditions.ends("tick", "ticks find plans again");
-        this.metrics.publishTotal.inc({ result: result.why });
-        const { certificate } = result.plan.gate;
-        if (certificate !== null) this.metrics.gapRatio.set(certificate.gap);
-        this.advice = result.publication;
-        this.#tellAdvice(result.why, result.publication);
-      } else if (!this.#stopped) {
-        this.metrics.publishTotal.inc({ result: result.result });
-        const kept = this.published.current?.version ?? null;
-        this.conditions.begins("tick", `${result.result} ${result.cause}`, result.message, { kept });
-      }
+      tellTick(this, await tick(this));
     } catch (error) {
       // Every failure that a tick expects is a result; what is thrown is a fault of this program, and must not end it.
       this.metrics.publishTotal.inc({ result: "failed" });
       this.conditions.begins("tick", "thrown", `the tick failed: ${String(error)}`, { err: error });
     }
-  }
-
-  /** What would be published: a line a tick where advice is all that is asked for. */
-  #tellAdvice(why: HeldBecause, publication: Publication): void {
-    if (why !== "advise") return;
-    const [snapshot] = publication.clusters.values();
-    const present = this.published.current;
-    const moved = present === null ? null : keysMoved(present, publication);
-    const { expectedLatencyMs, gap } = snapshot?.certificate ?? {};
-    this.logger.info({ expectedLatencyMs, gap, keysMoved: moved }, "advice: solved and verified, not published");
-  }
-
-  #tellFailOpen(ids: readonly string[]): void {
-    const unreached = ids.join(", ");
-    if (unreached === "") this.conditions.ends("reach", "engines can be reached again, or gateways call them dead");
-    else
-      this.conditions.begins(
-        "reach",
-        unreached,
-        `no engine of a model can be reached from here; planned as configured: ${unreached}`,
-      );
   }
 
   /** A series that is not on the page is an alarm: it may not pass for a zero. */
