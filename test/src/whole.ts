@@ -19,7 +19,7 @@ capacityWps: 100
 ttftMs: [[0, 20], [0.7, 24], [0.95, 60], [1, 120]]
 tbotMs: [[0, 2], [0.7, 2.2], [0.95, 5], [1, 9]]
 `;
-export const testProfile: Profile = parseProfile(profileText, "test profile");
+const testProfile: Profile = parseProfile(profileText, "test profile");
 
 export interface FleetEngine {
   readonly url: string;

@@ -113,7 +113,7 @@ export class Forwarder implements CourseOwner {
     const again = next.retry === "other" && (await this.#chooseAgain(exchange, course.tried, next.aloneMs));
     budget.settle(again);
     if (!again) {
-      this.#owner.onOver(exchange, this.#giveUp(exchange, course, engine, choice, result));
+      this.#owner.onOver(exchange, this.#giveUp(course, result));
       return;
     }
     course.attempts += 1;
@@ -124,7 +124,7 @@ export class Forwarder implements CourseOwner {
   }
 
   /** No attempt follows and nothing went to the client: it gets the last answer as it was, or an error of the gateway's. */
-  #giveUp(exchange: Exchange, { last }: Course, engine: Engine, choice: Choice, result: AttemptResult): Outcome {
+  #giveUp({ exchange, engine, choice, last }: Course, result: AttemptResult): Outcome {
     if (exchange.request.socket.destroyed) return "cancelled";
     const { outcome } = result.report;
     if (result.kind === "failed" && outcome !== "fault") this.#refuse(exchange, engine, choice, result.error);

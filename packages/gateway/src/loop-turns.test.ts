@@ -3,17 +3,11 @@ import { inTurns, LoopTurns } from "./loop-turns.ts";
 
 describe("turns of the event loop", () => {
   it("are given one by one, in the order in which they were asked for", async () => {
-    const turns = new LoopTurns();
-    let turn = 0;
-    let counting = true;
-    const count = (): void => {
-      turn += 1;
-      if (counting) setImmediate(count);
-    };
-    setImmediate(count);
+    const queue = new LoopTurns();
+    const turns = countTurns();
     const given: [string, number][] = [];
-    await Promise.all(["a", "b", "c"].map((who) => turns.next().then(() => given.push([who, turn]))));
-    counting = false;
+    await Promise.all(["a", "b", "c"].map((who) => queue.next().then(() => given.push([who, turns.count]))));
+    turns.stop();
     expect(given.map(([who]) => who)).toEqual(["a", "b", "c"]);
     expect(new Set(given.map(([, at]) => at)).size).toBe(3);
   });
@@ -21,16 +15,10 @@ describe("turns of the event loop", () => {
 
 describe("a task for each of many things", () => {
   it("is done for so many in a turn, in their order, and for few at once", async () => {
-    let turn = 0;
-    let counting = true;
-    const count = (): void => {
-      turn += 1;
-      if (counting) setImmediate(count);
-    };
-    setImmediate(count);
+    const turns = countTurns();
     const done: [number, number][] = [];
-    await inTurns([0, 1, 2, 3, 4], 2, (thing) => done.push([thing, turn]));
-    counting = false;
+    await inTurns([0, 1, 2, 3, 4], 2, (thing) => done.push([thing, turns.count]));
+    turns.stop();
     expect(done.map(([thing]) => thing)).toEqual([0, 1, 2, 3, 4]);
     const [first, second, third] = [done[0]![1], done[2]![1], done[4]![1]];
     expect(done.map(([, at]) => at)).toEqual([first, first, second, second, third]);
@@ -42,3 +30,22 @@ describe("a task for each of many things", () => {
     await over;
   });
 });
+
+/** Counts the turns of the event loop from now on. */
+function countTurns(): { readonly count: number; stop(): void } {
+  let count = 0;
+  let counting = true;
+  const next = (): void => {
+    count += 1;
+    if (counting) setImmediate(next);
+  };
+  setImmediate(next);
+  return {
+    get count() {
+      return count;
+    },
+    stop() {
+      counting = false;
+    },
+  };
+}
