@@ -1,7 +1,7 @@
 import { afterAll, beforeAll, describe, expect, it } from "vitest";
 import type { Gateway } from "./gateway.ts";
 import { chunked, jsonAnswer, LAST_CHUNK, STREAM_HEAD } from "./testing/scripted-engine.ts";
-import { CHAT, createSetup, PLAIN_BODY, STREAM_BODY } from "./testing/setup.ts";
+import { CHAT, createSetup, eventually, metric, PLAIN_BODY, STREAM_BODY } from "./testing/setup.ts";
 
 /** What several requests of one connection are answered, each in its turn, and what a client of HTTP/1.0 is. */
 
@@ -32,6 +32,27 @@ describe("a refusal", () => {
     expect([refused.status, JSON.parse(refused.body.toString()).error.code]).toEqual([417, "expectation_failed"]);
     await client.closed;
     expect(streaming.requests).toHaveLength(1);
+  });
+
+  it("that closes the connection is not lost by what the client goes on sending", async () => {
+    const engine = await setup.engine();
+    const own = await setup.before({ a: engine });
+    const client = await setup.client(own);
+    client.socket.pause();
+    client.send(`GET ${CHAT} HTTP/1.1\r\nhost: x\r\n\r\n`);
+    await eventually(
+      async () => (await metric(own, 'guidevane_requests_total{class="other",outcome="rejected"}')) === 1,
+    );
+    for (let at = 0; at < 3; at++) {
+      await new Promise<unknown>((resolve) =>
+        client.socket.write(`${HEAD}content-length: 13\r\n\r\n{"model":"m"}`, resolve),
+      );
+      await new Promise((resolve) => setImmediate(resolve));
+    }
+    client.socket.resume();
+    expect((await client.answer()).status).toBe(405);
+    await client.closed;
+    expect(engine.requests).toHaveLength(0);
   });
 
   it("of CONNECT is not written into the answer before it, and a client that resets then ends nothing", async () => {

@@ -10,6 +10,9 @@ export type FrontServer = Server<typeof FrontRequest, typeof ServerResponse>;
 /** How long a connection that is given up may still take to send what was written to it. */
 const FLUSH_MS = 500;
 
+/** How long a client may still send on a connection whose last answer went out. */
+const LINGER_MS = 1000;
+
 /** How often node looks for connections whose head is too slow. */
 const SLOW_HEAD_CHECK_MS = 1000;
 
@@ -65,6 +68,7 @@ export function createFront(
   server.on("connection", (socket: FrontSocket) => {
     // Each request in a pipeline listens for its client's leaving.
     socket.setMaxListeners(0);
+    socket.destroySoon = closeInOrder;
     if (open.size >= limits.connections) closeIdle(open, Math.ceil(limits.connections * ROOM_MADE));
     if (open.size >= limits.connections) {
       onRefused();
@@ -129,6 +133,20 @@ export function createFront(
     else refuseRaw(socket, parserError(error, limits));
   });
   return server;
+}
+
+/**
+ * What node calls after the last answer. It would close at once, and whatever of a pipeline is not read then resets the
+ * connection, which can cost the client the answers before it (RFC 9112 §9.6): the rest is read for a moment, and dropped.
+ */
+function closeInOrder(this: Socket): void {
+  const linger = (): void => {
+    const stop = setTimeout(() => this.destroy(), LINGER_MS).unref();
+    this.once("close", () => clearTimeout(stop));
+  };
+  if (this.writableFinished) linger();
+  else this.once("finish", linger);
+  this.end();
 }
 
 /** Closes up to so many connections that had an answer and have no request, those idle for longest. */
