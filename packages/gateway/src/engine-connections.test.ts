@@ -1,12 +1,12 @@
 import { IncomingMessage, ServerResponse } from "node:http";
-import { Socket } from "node:net";
+import { connect, type OnReadOpts, Socket } from "node:net";
 import { ManualClock, systemClock } from "@guidevane/core";
 import { afterEach, describe, expect, it } from "vitest";
 import { Attempt } from "./attempt.ts";
 import type { AttemptResult } from "./attempt-result.ts";
 import type { EngineCall, EngineClient, EngineEvents, EngineFailure } from "./engine-client.ts";
 import { PlainEngineClient } from "./plain-engine-client.ts";
-import { chunked, LAST_CHUNK } from "./testing/scripted-engine.ts";
+import { chunked, jsonAnswer, LAST_CHUNK } from "./testing/scripted-engine.ts";
 import { CHAT, createSetup, metric, PLAIN_BODY } from "./testing/setup.ts";
 import { UndiciEngineClient } from "./undici-client.ts";
 
@@ -68,6 +68,35 @@ describe.each([
     expect((await failure).kind).toBe("unreachable");
     expect(socket.destroyed).toBe(true);
     client.close();
+  });
+});
+
+describe("bytes of an engine before a request is sent", () => {
+  it("are not its answer: the connection is stale", async () => {
+    const engine = await setup.engine(({ socket }) => socket.write(jsonAnswer("{}")));
+    let onread: OnReadOpts | undefined;
+    const client = new PlainEngineClient({
+      origin: engine.url,
+      connectMs: 1000,
+      clock: systemClock,
+      connect(at) {
+        onread = at.onread;
+        return connect(at);
+      },
+    });
+    setup.cleanups.push(() => client.close());
+    const nothing = () => {};
+    const events = { onSent: nothing, onHead: nothing, onData: nothing, onEnd: nothing, onFail: nothing };
+    await new Promise<void>((onEnd) => client.send(REQUEST, { ...events, onEnd }));
+    const failure = new Promise<EngineFailure>((onFail) => {
+      const onHead = () => expect.unreachable("nothing was asked");
+      client.send(REQUEST, { ...events, onHead, onFail });
+    });
+    // They are read in the turn in which the request came, at whose end it would be written.
+    const { buffer, callback } = onread!;
+    callback((buffer as Buffer).write(jsonAnswer('{"whose":"?"}')), buffer as Buffer);
+    expect((await failure).kind).toBe("stale-connection");
+    expect(engine.requests).toHaveLength(1);
   });
 });
 

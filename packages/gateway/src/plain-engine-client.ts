@@ -194,8 +194,8 @@ class Connection implements TurnEndTask {
   /** Gives false where nothing more should be read. */
   #read(buffer: Buffer, count: number): boolean {
     const call = this.#call;
-    if (call === null) {
-      // Bytes that nobody asked for would be taken for the next answer.
+    if (call === null || this.#waiting !== null) {
+      // Bytes that nobody asked for would be taken for the answer of a request that is still to be sent.
       this.#socket.destroy();
       return false;
     }
