@@ -32,6 +32,7 @@ export const LEVELS_MIN = 3;
  * reads these.
  */
 const KNOTS: readonly number[] = [0, 0.15, 0.3, 0.45, 0.6, 0.7, 0.8, 0.87, 0.92, 0.96, 1];
+
 /**
  * @param saturationRps the most that the engine was seen to do with more requests at hand; null = it was not seen
  * @throws RangeError on fewer points than `LEVELS_MIN`

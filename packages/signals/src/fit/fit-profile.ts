@@ -50,13 +50,13 @@ export interface FitSource {
   /** Load levels past it, left out. */
   readonly pastSaturation: number;
   /** Where it was measured; outside the profile extrapolates. */
-  readonly measured: Measured;
+  readonly measured: MeasuredRange;
   /** Where the split of work between prompt and output comes from. */
   readonly workFrom: "workloads" | "prefill-time" | "requests";
   readonly confidence: Confidence;
 }
 
-export interface Measured {
+export interface MeasuredRange {
   /** Utilisations. */
   readonly from: number;
   readonly to: number;

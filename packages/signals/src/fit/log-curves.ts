@@ -1,5 +1,6 @@
 import { deploymentName, type LoadCurve, type LoadPoint } from "./load-curve.ts";
 import { nonNegativeLeastSquares } from "./nnls.ts";
+import { prefillPart, rounded } from "./profile-figures.ts";
 import type { LoggedRequest, RequestLog } from "./request-log.ts";
 import { loadOfRun, type RunLoad, type Stretch } from "./run-load.ts";
 
@@ -92,8 +93,7 @@ function levelsOf(runs: readonly RunLoad[], loop: "open" | "closed"): Level[] {
 }
 
 function* requestsOf(level: Level): Generator<LoggedRequest> {
-  for (const { run, from, to } of level)
-    for (let place = from; place < to; place++) yield run.run.at(run.order[place]!);
+  for (const { run, order, from, to } of level) for (let place = from; place < to; place++) yield run.at(order[place]!);
 }
 
 function curveOf(
@@ -110,9 +110,9 @@ function curveOf(
   const mean = { loop, readTokens, outputTokens, msPerTok };
   const first = levels.map((level) => pointOf(level, mean, () => 1));
   const mostRps = Math.max(...first.map(({ ratePerS }) => ratePerS));
-  const prefillPart = Math.min(PREFILL_PART_MAX, (readTokens * (msPerTok ?? 0) * mostRps) / 1000);
+  const part = prefillPart(readTokens, msPerTok ?? 0, mostRps);
   const work = (request: LoggedRequest): number =>
-    (prefillPart * readOf(request)) / readTokens + ((1 - prefillPart) * request.outputTokens) / outputTokens;
+    (part * readOf(request)) / readTokens + ((1 - part) * request.outputTokens) / outputTokens;
   return {
     deployment,
     promptTokens: rounded(readTokens),
@@ -131,9 +131,6 @@ function curveOf(
     },
   };
 }
-
-/** As much of a request may be the reading of its prompt. */
-const PREFILL_PART_MAX = 0.9;
 
 /** Tokens of the prompt that the engine had to read. */
 function readOf({ promptTokens, cachedTokens }: LoggedRequest): number {
@@ -267,7 +264,3 @@ function finishedPart(level: Level): number {
 
 /** Where a prompt's other length would explain more than all of its TTFT, so much of it is left. */
 const LEAST_TTFT_PART = 0.1;
-
-function rounded(value: number): number {
-  return Number(value.toPrecision(6));
-}

@@ -46,8 +46,14 @@ export function slug(text: string): string {
     .replace(/^-+|-+$/g, "");
 }
 
-/** An idle first token has more in it than prefill, so the estimate can pass the whole; some of a request is decoding. */
-export const PREFILL_SHARE_MAX = 0.9;
+/**
+ * Part of a request's work at capacity that reading its prompt is, 0..1: prefill is bound by arithmetic, and costs a token the
+ * same in a full batch as at rest. An idle first token has more in it than prefill, so the estimate can pass the whole; some
+ * of a request is decoding.
+ */
+export function prefillPart(promptTokens: number, prefillMsPerTok: number, capacityRps: number): number {
+  return Math.min(0.9, (promptTokens * prefillMsPerTok * capacityRps) / 1000);
+}
 
 /** Of work a token, in units. */
 export function workOf(

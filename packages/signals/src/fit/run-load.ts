@@ -2,7 +2,9 @@ import type { LoggedRun } from "./request-log.ts";
 
 /** A stretch of a run under one load. */
 export interface Stretch {
-  readonly run: SortedRun;
+  readonly run: LoggedRun;
+  /** Of the run: its requests by their start. */
+  readonly order: Uint32Array;
   /** Places, by start, of the requests that began in it. */
   readonly from: number;
   readonly to: number;
@@ -12,12 +14,6 @@ export interface Stretch {
   readonly ended: number;
   /** Mean requests in flight: overlap. */
   readonly inFlight: number;
-}
-
-/** A run's requests by their start. */
-export interface SortedRun {
-  readonly run: LoggedRun;
-  readonly order: Uint32Array;
 }
 
 export interface RunLoad {
@@ -51,11 +47,11 @@ const NOISE = 1.64;
  *
  * @param stated how the load was made; inferred where null
  */
-export function loadOfRun(logged: LoggedRun, stated: "open" | "closed" | null): RunLoad {
-  const run = { run: logged, order: byStart(logged) };
-  const size = logged.size;
-  const startMs = filled(size, (at) => logged.startMs(run.order[at]!));
-  const e2eMs = filled(size, (at) => logged.e2eMs(run.order[at]!));
+export function loadOfRun(run: LoggedRun, stated: "open" | "closed" | null): RunLoad {
+  const order = byStart(run);
+  const { size } = run;
+  const startMs = filled(size, (at) => run.startMs(order[at]!));
+  const e2eMs = filled(size, (at) => run.e2eMs(order[at]!));
   const endMs = startMs.map((start, at) => start + e2eMs[at]!).sort();
   e2eMs.sort();
   const [beginMs, lastMs] = [startMs[0]!, startMs[size - 1]!];
@@ -63,6 +59,7 @@ export function loadOfRun(logged: LoggedRun, stated: "open" | "closed" | null): 
   const inSystem = timeInSystem(startMs, endMs);
   const stretch = (fromMs: number, toMs: number): Stretch => ({
     run,
+    order,
     from: firstNotBefore(startMs, fromMs),
     to: firstNotBefore(startMs, toMs),
     fromMs,

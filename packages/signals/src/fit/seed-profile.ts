@@ -4,7 +4,7 @@ import type { FittedProfile } from "./fit-profile.ts";
 import type { LoadPoint } from "./load-curve.ts";
 import { inFlightFeatures } from "./load-model.ts";
 import { nonNegativeLeastSquares } from "./nnls.ts";
-import { type Band, bandOf, PREFILL_SHARE_MAX, rounded, roundedKnots, slug, workOf } from "./profile-figures.ts";
+import { type Band, bandOf, prefillPart, rounded, roundedKnots, slug, workOf } from "./profile-figures.ts";
 import { type Coefficients, type Deployed, memoryHolds, prefillMs, rooflineTimes, type SeedTimes } from "./roofline.ts";
 
 /** As `scripts/seed-error.ts` prints them: fitted to all public curves whose hardware and model are known. */
@@ -144,7 +144,7 @@ export function seedProfile({ deployed, sku, model, precision, points }: SeedReq
     }),
   });
   const prefillMsPerTok = prefillMs(deployed, CALIBRATED) / promptTokens;
-  const share = Math.min(PREFILL_SHARE_MAX, (promptTokens * prefillMsPerTok * fitted.capacityRps) / 1000);
+  const part = prefillPart(promptTokens, prefillMsPerTok, fitted.capacityRps);
   const error = SEED_ERRORS.findLast((each) => each.points <= points.length)!;
   const inFlight = points.map((point) => point.inFlight);
   return {
@@ -153,7 +153,7 @@ export function seedProfile({ deployed, sku, model, precision, points }: SeedReq
     model,
     precision,
     reference: { promptTokens, outputTokens },
-    work: workOf(share / promptTokens, (1 - share) / outputTokens),
+    work: workOf(part / promptTokens, (1 - part) / outputTokens),
     prefillMsPerTok: rounded(prefillMsPerTok),
     loop: "closed",
     capacityWps: rounded(fitted.capacityRps),

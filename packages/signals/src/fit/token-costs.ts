@@ -3,7 +3,7 @@ import { type FittedCurve, fitCurve, LEVELS_MIN } from "./fit-curve.ts";
 import type { FitSource, FittedProfile } from "./fit-profile.ts";
 import { deploymentName, type LoadCurve } from "./load-curve.ts";
 import { nonNegativeLeastSquares } from "./nnls.ts";
-import { PREFILL_SHARE_MAX, workOf } from "./profile-figures.ts";
+import { prefillPart, workOf } from "./profile-figures.ts";
 import type { Unsaturated } from "./saturation.ts";
 
 export interface TokenCosts {
@@ -14,9 +14,7 @@ export interface TokenCosts {
 
 /**
  * What a prompt token and an output token cost. Where the deployment was measured under several workloads, by least squares
- * of 1/capacity = prompt·α + output·β over them. From one alone: prefill is bound by arithmetic and costs a token the same
- * in a full batch as at rest, so its part of a request at capacity is promptTokens × the idle prefill time of a token ×
- * capacity; the rest is decoding.
+ * of 1/capacity = prompt·α + output·β over them. From one alone, by `prefillPart`; the rest is decoding.
  */
 export function tokenCosts(curve: LoadCurve, fitted: FittedCurve, all: readonly Unsaturated[]): TokenCosts {
   const { promptTokens, outputTokens } = curve;
@@ -44,7 +42,7 @@ export function tokenCosts(curve: LoadCurve, fitted: FittedCurve, all: readonly 
     const one = prompt! * promptTokens + output! * outputTokens;
     if (one > 0) return { work: workOf(prompt! / one, output! / one), prefillMsPerTok, from: "workloads" };
   }
-  const share = Math.min(PREFILL_SHARE_MAX, (promptTokens * prefillMsPerTok * fitted.capacityRps) / 1000);
-  const work = workOf(share / promptTokens, (1 - share) / outputTokens);
+  const part = prefillPart(promptTokens, prefillMsPerTok, fitted.capacityRps);
+  const work = workOf(part / promptTokens, (1 - part) / outputTokens);
   return { work, prefillMsPerTok, from: seen === null ? "prefill-time" : "requests" };
 }
