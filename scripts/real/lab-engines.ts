@@ -56,7 +56,6 @@ export class LabEngines {
   /** @param seed of the prompts' words */
   static async start(python: string, seed: number): Promise<LabEngines> {
     leaveLastCore();
-    goFirst();
     const models: LlamaEngines[] = [];
     try {
       const processes: LlamaEngine[] = [];
@@ -93,7 +92,7 @@ function leaveLastCore(): void {
 }
 
 /** This process and what it starts from now on, before all that runs in the ordinary way, where that is allowed. */
-function goFirst(): void {
+export function goFirst(): void {
   const { status } = spawnSync("chrt", ["-a", "-r", "-p", "1", String(process.pid)], { stdio: "ignore" });
   if (status !== 0) console.error("what else runs here will slow engines and gateways: chrt is not allowed");
 }

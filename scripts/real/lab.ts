@@ -7,7 +7,7 @@ import { workOf } from "../../packages/core/src/index.ts";
 import { findPython } from "../../test/src/real/engines.ts";
 import { root } from "../../test/src/repository.ts";
 import { Whole } from "../../test/src/whole.ts";
-import { LabEngines, SIZES } from "./lab-engines.ts";
+import { goFirst, LabEngines, SIZES } from "./lab-engines.ts";
 import { predict } from "./lab-predict.ts";
 import { ORIGINS, type RealRun, runReal, writeFleet } from "./lab-run.ts";
 import { type Shape, sweep } from "./lab-sweep.ts";
@@ -20,7 +20,8 @@ import { cutTrace, drawnTrace, recordedTrace, workloadOfCut } from "./lab-trace.
  * gateways, and in the lab. Prints a table for each load; exit code 1 where a figure of the whole fleet is further off than
  * `--within` at a load below the knee. What is measured stays in FOLDER; a sweep that is there is used.
  *
- * GUIDEVANE_PYTHON is a Python as the tests want it. Linux, and nothing else may run meanwhile.
+ * GUIDEVANE_PYTHON is a Python as the tests want it. Linux, and nothing else may run meanwhile; where something does, `--real-time`
+ * puts all of this before it.
  */
 
 /** Offered work ÷ capacity up to which the prediction is judged. */
@@ -42,6 +43,7 @@ const { values: flags, positionals } = parseArgs({
     "level-seconds": { type: "string", default: "16" },
     within: { type: "string", default: "15" },
     seed: { type: "string", default: "1" },
+    "real-time": { type: "boolean", default: false },
   },
 });
 const seed = Number(flags.seed);
@@ -64,6 +66,7 @@ async function main(python: string, folder: string): Promise<number> {
   const missing = [files.requests, ...loads.map((load) => files.atLoad(load).answers)].some(
     (file) => !existsSync(file),
   );
+  if (missing && flags["real-time"]) goFirst();
   const lab = missing ? await LabEngines.start(python, seed) : null;
   try {
     if (!existsSync(files.requests))
