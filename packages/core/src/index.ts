@@ -34,7 +34,7 @@ export { type PackedSnapshot, packSnapshot, unpackSnapshot } from "./packed-snap
 export { type PlanColumns, planColumns } from "./plan-columns.ts";
 export type { OperatorState, Pin, Publication, Store, StoredPublication } from "./ports.ts";
 export { GENERIC_PROFILE, idleMs, type Profile, parseProfile, workOf } from "./profile.ts";
-export { type Random, seededRandom } from "./random.ts";
+export { type Random, seededRandom, standardNormal } from "./random.ts";
 export {
   type Bound,
   type Certificate,

@@ -1,4 +1,4 @@
-import { seededRandom } from "@guidevane/core";
+import { seededRandom, standardNormal } from "@guidevane/core";
 import { describe, expect, it } from "vitest";
 import { PaceNoise } from "./pace-noise.ts";
 
@@ -6,11 +6,10 @@ import { PaceNoise } from "./pace-noise.ts";
 function learned(correlation: number, deviation: number): PaceNoise {
   const noise = new PaceNoise();
   const random = seededRandom(9);
-  const normal = (): number => Math.sqrt(-2 * Math.log(1 - random())) * Math.cos(2 * Math.PI * random());
   const last = [0, 0];
   for (let i = 0; i < 20_000; i++) {
     const engine = i % 2;
-    last[engine] = correlation * last[engine]! + Math.sqrt(1 - correlation ** 2) * normal();
+    last[engine] = correlation * last[engine]! + Math.sqrt(1 - correlation ** 2) * standardNormal(random);
     noise.add(`e${engine}`, 0.3 * engine + deviation * last[engine]!);
   }
   return noise;

@@ -1,4 +1,4 @@
-import { type Random, seededRandom } from "@guidevane/core";
+import { type Random, seededRandom, standardNormal } from "@guidevane/core";
 import { EnvoyOutliers } from "./envoy-outlier.fixture.ts";
 import { PENALTY_TICK_MS, Penalties } from "./penalties.ts";
 import type { PenaltyFleet } from "./penalty-limits.ts";
@@ -77,12 +77,12 @@ export function runHarness(options: HarnessOptions, untilMs: number): Harness {
       });
       return;
     }
-    lastNoise[engine] = memory * lastNoise[engine]! + Math.sqrt(1 - memory * memory) * normal(random);
+    lastNoise[engine] = memory * lastNoise[engine]! + Math.sqrt(1 - memory * memory) * standardNormal(random);
     const late = slowness * Math.exp(noise * lastNoise[engine]! - (noise * noise) / 2);
     const ttftMs = EXPECTED_TTFT_MS * late;
     after(nowMs, ttftMs, () => penalties.firstToken(attempt, ttftMs));
     after(nowMs, ttftMs + ANSWER_MS * slowness, () => {
-      penalties.ended(attempt, "success", EXPECTED_TBOT_MS * slowness * Math.exp(0.1 * normal(random)));
+      penalties.ended(attempt, "success", EXPECTED_TBOT_MS * slowness * Math.exp(0.1 * standardNormal(random)));
       harness.envoy.answered(engine, false, nowMs);
     });
   };
@@ -107,8 +107,4 @@ function poisson(mean: number, random: Random): number {
   let count = 0;
   for (let product = random(); product > Math.exp(-mean); product *= random()) count++;
   return count;
-}
-
-function normal(random: Random): number {
-  return Math.sqrt(-2 * Math.log(1 - random())) * Math.cos(2 * Math.PI * random());
 }

@@ -1,4 +1,4 @@
-import { seededRandom } from "@guidevane/core";
+import { seededRandom, standardNormal } from "@guidevane/core";
 import type { Problem } from "./problem.ts";
 
 /** Draws of demand by chance. */
@@ -30,7 +30,7 @@ export function isChance(
   let asMuch = 0;
   for (let left = DRAWS; left > 0 && asMuch < ENOUGH && asMuch + left >= ENOUGH; left--) {
     const drawn = madeForWps.map((mean, cell) =>
-      Math.max(LEAST_PART * mean, mean + deviationWps[cell]! * normal(random)),
+      Math.max(LEAST_PART * mean, mean + deviationWps[cell]! * standardNormal(random)),
     );
     if (gainOf(withDemand(problem, drawn)) >= limitMs) asMuch++;
   }
@@ -47,8 +47,4 @@ function withDemand(problem: Problem, demandWps: Float64Array): Problem {
     for (let arc = arcStart[cell]!; arc < arcStart[cell + 1]!; arc++) referenceWps[arc]! *= factor;
   }
   return { ...problem, demandWps, churn: { ...churn, referenceWps } };
-}
-
-function normal(random: () => number): number {
-  return Math.sqrt(-2 * Math.log(1 - random())) * Math.cos(2 * Math.PI * random());
 }

@@ -1,4 +1,4 @@
-import { type Publication, seededRandom } from "@guidevane/core";
+import { type Publication, seededRandom, standardNormal } from "@guidevane/core";
 import { describe, expect, it } from "vitest";
 import { objective } from "./bound.ts";
 import { inputsOf, threeClusters } from "./fleet.fixture.ts";
@@ -55,7 +55,6 @@ describe("demand that is noisy", () => {
   /** Share of the traffic that is sent elsewhere per tick, over a day's cycle, and the price of not chasing the noise. */
   function follow(seed: number, churnMs: number): { movedShare: number; loss: number } {
     const random = seededRandom(seed);
-    const normal = (): number => Math.sqrt(-2 * Math.log(1 - random())) * Math.cos(2 * Math.PI * random());
     const base = randomInstance({ cells: 48, engines: 60, seed, utilisation: 0.63, density: 0.5 });
     const simplex = createSimplex("auto");
     const phase = base.demandWps.map(() => 2 * Math.PI * random());
@@ -65,7 +64,7 @@ describe("demand that is noisy", () => {
     const ticks = 200;
     for (let tick = 0; tick < ticks; tick++) {
       const demandWps = base.demandWps.map((demand, cell) => {
-        drift[cell] = 0.8 * drift[cell]! + 0.02 * normal();
+        drift[cell] = 0.8 * drift[cell]! + 0.02 * standardNormal(random);
         const day = 1 + 0.35 * Math.sin((2 * Math.PI * tick) / ticks + phase[cell]!);
         return demand * day * Math.exp(drift[cell]!);
       });

@@ -1,4 +1,4 @@
-import type { Clock, Profile, Random } from "@guidevane/core";
+import { type Clock, type Profile, type Random, standardNormal } from "@guidevane/core";
 import { BatchingEngine, type EngineSink } from "./lab/batching-engine.ts";
 import { type EngineParameters, engineParameters } from "./lab/engine-parameters.ts";
 import { EventHeap } from "./lab/event-heap.ts";
@@ -228,9 +228,7 @@ export class EngineModel implements EngineSink {
   /** Log-normal with mean 1, so that jitter does not move the mean. */
   #drawStretch(): number {
     if (this.#jitter === 0 || this.#random === null) return 1;
-    const radius = Math.sqrt(-2 * Math.log(1 - this.#random()));
-    const normal = radius * Math.cos(2 * Math.PI * this.#random());
-    return Math.exp(this.#jitter * normal - (this.#jitter * this.#jitter) / 2);
+    return Math.exp(this.#jitter * standardNormal(this.#random) - (this.#jitter * this.#jitter) / 2);
   }
 }
 

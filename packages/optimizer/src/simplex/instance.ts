@@ -1,4 +1,4 @@
-import { type Random, seededRandom } from "@guidevane/core";
+import { type Random, seededRandom, standardNormal } from "@guidevane/core";
 import type { Problem } from "../problem.ts";
 
 /**
@@ -96,7 +96,7 @@ export function randomInstance(shape: InstanceShape): Problem {
       arcCostMs.push(rttMs / work + unloadedMs[engine]!);
     }
     arcStart[cell + 1] = arcEngine.length;
-    demandWps[cell] = work * Math.exp(normal(random));
+    demandWps[cell] = work * Math.exp(standardNormal(random));
     demand += demandWps[cell]!;
   }
   const factor = demand > 0 ? (utilisation * capacity) / demand : 0;
@@ -170,7 +170,7 @@ export function manyModels(shape: {
 /** The same fleet with every demand times an independent lognormal of spread `sigma`. */
 export function noisyDemand(problem: Problem, sigma: number, seed: number): Problem {
   const random = seededRandom(seed);
-  return { ...problem, demandWps: problem.demandWps.map((value) => value * Math.exp(sigma * normal(random))) };
+  return { ...problem, demandWps: problem.demandWps.map((value) => value * Math.exp(sigma * standardNormal(random))) };
 }
 
 /** The same fleet without the engine of the largest capacity. */
@@ -190,9 +190,4 @@ function roundTripMs(a: readonly [number, number], b: readonly [number, number],
   const across = Math.cos(a[0] * rad) * Math.cos(b[0] * rad) * Math.sin(((b[1] - a[1]) * rad) / 2) ** 2;
   const km = 2 * EARTH_KM * Math.asin(Math.min(1, Math.sqrt(half + across)));
   return MS_PER_KM * km + 2 + 2 * random();
-}
-
-/** Box–Muller. */
-function normal(random: Random): number {
-  return Math.sqrt(-2 * Math.log(1 - random())) * Math.cos(2 * Math.PI * random());
 }

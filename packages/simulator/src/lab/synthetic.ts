@@ -1,4 +1,12 @@
-import { type ClassSpec, type Fleet, GuidevaneError, idleMs, type Random, seededRandom } from "@guidevane/core";
+import {
+  type ClassSpec,
+  type Fleet,
+  GuidevaneError,
+  idleMs,
+  type Random,
+  seededRandom,
+  standardNormal,
+} from "@guidevane/core";
 import { labFleet } from "./lab-fleet.ts";
 import { type Workload, type WorkloadRow, workloadOf } from "./workload.ts";
 
@@ -136,8 +144,7 @@ function talkOf(spec: ClassSpec, shape: TalkShape, requestClass: number, firstBl
 function logNormal(mean: number, spread: number, random: Random): number {
   if (spread === 0) return mean;
   const variance = Math.log(1 + spread * spread);
-  const normal = Math.sqrt(-2 * Math.log(1 - random())) * Math.cos(2 * Math.PI * random());
-  return mean * Math.exp(Math.sqrt(variance) * normal - variance / 2);
+  return mean * Math.exp(Math.sqrt(variance) * standardNormal(random) - variance / 2);
 }
 
 const SYSTEM_BLOCKS_MAX = 1024;
