@@ -28,7 +28,6 @@ export {
   type RequestNeeds,
   type RuledOut,
   type RuledOutByPlan,
-  ruledOut,
   ruledOutByPlan,
   ruledOutNow,
 } from "./ruled-out.ts";

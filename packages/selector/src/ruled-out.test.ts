@@ -1,7 +1,7 @@
 import { describe, expect, it } from "vitest";
 import { describeRouters } from "./driver.fixture.ts";
 import { NEED, OUT } from "./router.ts";
-import { ruledOut, ruledOutByPlan, ruledOutNow } from "./ruled-out.ts";
+import { type RequestNeeds, type RuledOut, ruledOutByPlan, ruledOutNow } from "./ruled-out.ts";
 import { STATE, STATE_HEALTHY } from "./shared-state.ts";
 import { makeSnapshot } from "./snapshot.fixture.ts";
 
@@ -23,6 +23,15 @@ const snapshot = makeSnapshot([
 
 const nothing = { needs: 0, contextTokens: 0, residency: null, tried: new Set<string>() };
 const healthy = () => STATE_HEALTHY;
+
+function ruledOut(
+  of: typeof snapshot,
+  className: string,
+  request: RequestNeeds,
+  stateOf: (engine: string) => number,
+): RuledOut[] {
+  return ruledOutNow(ruledOutByPlan(of, className, request), request.tried, stateOf);
+}
 
 it("names what ruled each engine out, the first thing that did", () => {
   const request = {
@@ -50,19 +59,18 @@ it("names nothing for a class that it doesn't know, and no engine that may serve
   expect(ruledOut(snapshot, "other", nothing, healthy).map(({ engine }) => engine)).not.toContain("alien");
 });
 
-it("is the same from what the plan rules out, which stays, and the engines' states, which don't", () => {
+it("follows engines' states over one list of what the plan rules out", () => {
   const byPlan = ruledOutByPlan(snapshot, "chat", nothing);
   const states: Record<string, number> = {};
   const stateOf = (id: string) => states[id] ?? STATE_HEALTHY;
-  for (const [id, state] of [
-    ["drained", STATE.draining],
-    ["dead", STATE.out],
-    ["drained", STATE_HEALTHY],
+  for (const [id, state, ...away] of [
+    ["drained", STATE.draining, "drained", "alien"],
+    ["dead", STATE.out, "drained", "dead", "alien"],
+    ["drained", STATE_HEALTHY, "dead", "alien"],
   ] as const) {
     states[id] = state;
-    expect(ruledOutNow(byPlan, nothing.tried, stateOf)).toEqual(ruledOut(snapshot, "chat", nothing, stateOf));
+    expect(ruledOutNow(byPlan, nothing.tried, stateOf).map(({ engine }) => engine)).toEqual(away);
   }
-  expect(ruledOutNow(byPlan, nothing.tried, stateOf).map(({ engine }) => engine)).toEqual(["dead", "alien"]);
 });
 
 it("says so when the plan gives an engine none of the class", () => {

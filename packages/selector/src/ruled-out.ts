@@ -25,24 +25,13 @@ export interface RuledOut {
   readonly message: string;
 }
 
-/**
- * Which engines of the snapshot could not take a request of this class, and what ruled each out: the first thing that
- * does, in the order that the router asks. For the message of a 503 and for the log; the router itself needs no words.
- *
- * @param stateOf the state word of an engine
- */
-export function ruledOut(
-  snapshot: ClusterSnapshot,
-  className: string,
-  request: RequestNeeds,
-  stateOf: (engine: string) => number,
-): RuledOut[] {
-  return ruledOutNow(ruledOutByPlan(snapshot, className, request), request.tried, stateOf);
-}
-
 /** What does not change while a snapshot is in use: those ruled out, and the ids of the others, in the snapshot's order. */
 export type RuledOutByPlan = readonly (RuledOut | string)[];
 
+/**
+ * Which engines of the snapshot could not take a request of this class, and what ruled each out: the first thing that
+ * does, in the order that the router asks. For the message of a 503 and for the log; the router itself needs no words.
+ */
 export function ruledOutByPlan(
   snapshot: ClusterSnapshot,
   className: string,
@@ -64,7 +53,11 @@ export function ruledOutByPlan(
   });
 }
 
-/** Those, and the ones that were tried or take nothing just now. */
+/**
+ * Those, and the ones that were tried or take nothing just now.
+ *
+ * @param stateOf the state word of an engine
+ */
 export function ruledOutNow(
   byPlan: RuledOutByPlan,
   tried: ReadonlySet<string>,
