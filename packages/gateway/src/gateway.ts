@@ -1,3 +1,4 @@
+import type { Server } from "node:http";
 import { hostname } from "node:os";
 import { type Clock, type FeedEvent, type Fleet, systemClock } from "@guidevane/core";
 import { PENALTY_TICK_MS } from "@guidevane/guard";
@@ -13,7 +14,7 @@ import type { Logger } from "./logger.ts";
 import { createMetrics } from "./metrics.ts";
 import { probeOverHttp } from "./probe.ts";
 import { checkCluster, restartKeys } from "./reload.ts";
-import { createRequestPlane } from "./request-plane.ts";
+import { createRequestPlane, type RequestPlane } from "./request-plane.ts";
 import { closeServer, type RequestSettings } from "./request-thread.ts";
 import { SnapshotFile } from "./snapshot-file.ts";
 import { SnapshotIntake } from "./snapshot-intake.ts";
@@ -53,7 +54,7 @@ const GRACE_MS = 10_000;
  *   listening fails on
  */
 export async function startGateway(options: GatewayOptions): Promise<Gateway> {
-  const { cluster, controlUrls = [], stateDir = null, adminToken = null, threads: count = 1 } = options;
+  const { cluster, stateDir = null, adminToken = null, threads: count = 1 } = options;
   const { clock = systemClock, random = Math.random, secrets = processSecrets, probe = probeOverHttp } = options;
   const logger: Logger = options.logger ?? pino({ level: process.env.LOG_LEVEL ?? "info" });
   const addresses = addressesOf(options);
@@ -73,22 +74,9 @@ export async function startGateway(options: GatewayOptions): Promise<Gateway> {
   await intake.startFromDisk();
 
   let lastWordMs = clock.nowMs();
-  const link = new ControlLink({
-    ...{ urls: controlUrls, cluster, token: adminToken, clock, random },
-    tag: () => snapshots.tag,
-    onSnapshot: (text) => intake.offer(text, "control"),
-    onFeed(event: FeedEvent) {
-      watch.hear(event);
-      if (event.event === "gateways") threads.setGateways(event.data.gateways);
-    },
-    onWord() {
-      lastWordMs = clock.nowMs();
-      threads.controlHeard();
-    },
-    onTrouble(what, url, why) {
-      if (why === null) logger.info({ what, url }, "control plane answers again");
-      else logger.warn({ what, url, why }, "control plane does not answer");
-    },
+  const link = createLink({ ...options, clock, random, logger }, plane, intake, () => {
+    lastWordMs = clock.nowMs();
+    threads.controlHeard();
   });
   const demand = new DemandWindow(options.name ?? `${hostname()}-${process.pid}`, cluster, clock.nowMs());
 
@@ -107,16 +95,7 @@ export async function startGateway(options: GatewayOptions): Promise<Gateway> {
     token: adminToken,
   });
 
-  let adminUrl: string;
-  let url: string;
-  try {
-    adminUrl = await listen(admin, addresses.admin);
-    url = await threads.listen(addresses.own);
-  } catch (error) {
-    await plane.stop(0);
-    await closeServer(admin);
-    throw error;
-  }
+  const { url, adminUrl } = await listenAt(addresses, admin, plane);
   notReady = null;
   link.start();
   const report = (): void => {
@@ -165,6 +144,46 @@ export async function startGateway(options: GatewayOptions): Promise<Gateway> {
       return stopped;
     },
   };
+}
+
+/** The link to the control planes; what they say goes to those whom it is for. @param onWord told of every answer */
+function createLink(
+  { controlUrls = [], cluster, adminToken = null, clock, random, logger }: GatewayOptions & LinkParts,
+  { snapshots, watch, threads }: RequestPlane,
+  intake: SnapshotIntake,
+  onWord: () => void,
+): ControlLink {
+  return new ControlLink({
+    ...{ urls: controlUrls, cluster, token: adminToken, clock, random, onWord },
+    tag: () => snapshots.tag,
+    onSnapshot: (text) => intake.offer(text, "control"),
+    onFeed(event: FeedEvent) {
+      watch.hear(event);
+      if (event.event === "gateways") threads.setGateways(event.data.gateways);
+    },
+    onTrouble(what, url, why) {
+      if (why === null) logger.info({ what, url }, "control plane answers again");
+      else logger.warn({ what, url, why }, "control plane does not answer");
+    },
+  });
+}
+
+type LinkParts = Required<Pick<GatewayOptions, "clock" | "random" | "logger">>;
+
+/** Listens for clients and on the admin port; where one of them can't be had, nothing is left running. */
+async function listenAt(
+  addresses: ReturnType<typeof addressesOf>,
+  admin: Server,
+  plane: RequestPlane,
+): Promise<{ readonly url: string; readonly adminUrl: string }> {
+  try {
+    const adminUrl = await listen(admin, addresses.admin);
+    return { url: await plane.threads.listen(addresses.own), adminUrl };
+  } catch (error) {
+    await plane.stop(0);
+    await closeServer(admin);
+    throw error;
+  }
 }
 
 /** @throws GuidevaneError `bad_fleet` when the client keys can't be read */
