@@ -25,12 +25,13 @@ describe("a thread that reads snapshots", () => {
     expect(await thread.read(textOf("next"))).toMatchObject({ message: "next" });
   });
 
-  it("rejects what is under way when it is stopped", async () => {
+  it("rejects what is under way when it is stopped, and starts no other for what comes later", async () => {
     const thread = new SnapshotThread({ selector: "ts", state: new SlotRegistry({ cells: 1 }).state });
     const read = thread.read(textOf("{}"));
     const rejected = expect(read).rejects.toThrow("the thread that reads snapshots died");
     await thread.stop();
     await rejected;
+    await expect(thread.read(textOf("{}"))).rejects.toThrow("was stopped");
   });
 
   it("says what is wrong with a text as reading it here does", async () => {

@@ -30,6 +30,7 @@ export class SnapshotThread {
   readonly #module: URL;
   #worker: Worker | null = null;
   #asked: Asked | null = null;
+  #stopped = false;
 
   /** @param module what it runs; left out = this package's */
   constructor(start: SnapshotThreadStart, module: URL = SNAPSHOT_WORKER) {
@@ -45,12 +46,14 @@ export class SnapshotThread {
     return this.#ask({ kind: "compile", slots }) as Promise<PreparedSnapshot>;
   }
 
-  /** What is under way then is rejected. */
+  /** What is under way then is rejected, and so is what comes later. */
   async stop(): Promise<void> {
+    this.#stopped = true;
     await this.#worker?.terminate();
   }
 
   async #ask(task: SnapshotTask): Promise<unknown> {
+    if (this.#stopped) throw new Error("the thread that reads snapshots was stopped");
     this.#worker ??= this.#begin();
     const worker = this.#worker;
     const answer = await new Promise<SnapshotAnswer>((resolve, reject) => {
