@@ -1,14 +1,7 @@
 import { createReadStream } from "node:fs";
 import { createGunzip } from "node:zlib";
 import { GuidevaneError } from "@guidevane/core";
-import type { LoadCurve } from "@guidevane/signals";
-
-/** What files of measurements hold. */
-export interface Measurements {
-  readonly curves: readonly LoadCurve[];
-  /** Rows or requests that no curve was made of, by why. */
-  readonly left: Readonly<Record<string, number>>;
-}
+import type { LoadCurves } from "@guidevane/signals";
 
 /** What logs of requests do not say. */
 export interface LogFlags {
@@ -23,7 +16,7 @@ export interface LogFlags {
  *
  * @throws GuidevaneError `bad_points`, `bad_log`; `bad_usage` when a file can't be read
  */
-export async function readMeasurements(paths: readonly string[], flags: LogFlags): Promise<Measurements> {
+export async function readMeasurements(paths: readonly string[], flags: LogFlags): Promise<LoadCurves> {
   const { curvesOfLog, parseLoadPoints, readRequestLog } = await import("@guidevane/signals");
   const kinds = await Promise.all(paths.map(async (path) => ({ path, isLog: isLog(await headOf(path)) })));
   const points = kinds.filter(({ isLog }) => !isLog).map(({ path }) => path);

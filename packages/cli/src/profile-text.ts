@@ -46,7 +46,8 @@ export function showLeft(left: Readonly<Record<string, number>>): string {
 }
 
 function middle(fits: readonly CurveFit[], msEach: number): string {
-  const convex = fits.filter(({ profile }) => shapeOf(profile).convex && shapeOf(profile).nonDecreasing).length;
+  const shapes = fits.map(({ profile }) => shapeOf(profile));
+  const convex = shapes.filter((shape) => shape.convex && shape.nonDecreasing).length;
   const errors = (of: "heldOutError" | "otherWorkloadError"): string => {
     const median = (name: keyof FitSource["heldOutError"]): string => {
       const known = fits.flatMap(({ profile }) => profile.source[of][name] ?? []).sort((a, b) => a - b);

@@ -15,9 +15,16 @@ export { type FittedCurve, fitCurve, LEVELS_MIN, type Prediction, predictAtInFli
 export { type Confidence, type FitContext, type FitSource, type FittedProfile, fitProfile } from "./fit/fit-profile.ts";
 export { GPUS, type GpuFacts, MODELS, type ModelFacts, PRECISIONS } from "./fit/hardware-facts.ts";
 export { type HeldOutError, leaveLevelsOut, leaveWorkloadOut } from "./fit/held-out.ts";
-export { type Deployment, deploymentName, type LoadCurve, type LoadPoint, type LogFacts } from "./fit/load-curve.ts";
-export { type LoadPoints, parseLoadPoints } from "./fit/load-points.ts";
-export { curvesOfLog, type LogCurves } from "./fit/log-curves.ts";
+export {
+  type Deployment,
+  deploymentName,
+  type LoadCurve,
+  type LoadCurves,
+  type LoadPoint,
+  type LogFacts,
+} from "./fit/load-curve.ts";
+export { parseLoadPoints } from "./fit/load-points.ts";
+export { curvesOfLog } from "./fit/log-curves.ts";
 export { type LogFile, readRequestLog } from "./fit/read-log.ts";
 export type { RequestLog } from "./fit/request-log.ts";
 export { type Unsaturated, upToSaturation } from "./fit/saturation.ts";

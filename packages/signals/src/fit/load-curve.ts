@@ -32,6 +32,13 @@ export interface LoadCurve {
   readonly log?: LogFacts;
 }
 
+/** The curves of some measurements. */
+export interface LoadCurves {
+  readonly curves: readonly LoadCurve[];
+  /** Rows or requests that no curve was made of, by why. */
+  readonly left: Readonly<Record<string, number>>;
+}
+
 /** What a log of requests says beside its load levels. */
 export interface LogFacts {
   readonly requests: number;

@@ -1,13 +1,6 @@
 import { GuidevaneError, problem, showProblem } from "@guidevane/core";
 import { parse } from "csv-parse/sync";
-import type { Deployment, LoadCurve, LoadPoint } from "./load-curve.ts";
-
-/** What a file of measured points holds. */
-export interface LoadPoints {
-  readonly curves: readonly LoadCurve[];
-  /** Rows that no curve could be made of, by why. */
-  readonly left: Readonly<Record<string, number>>;
-}
+import type { Deployment, LoadCurve, LoadCurves, LoadPoint } from "./load-curve.ts";
 
 /**
  * Reads measured points: CSV with a header, one point a row. A curve is the rows of one deployment and workload. Columns:
@@ -25,7 +18,7 @@ export interface LoadPoints {
  *
  * @throws GuidevaneError `bad_points`, naming the line and what is wrong with it
  */
-export function parseLoadPoints(text: string, name: string): LoadPoints {
+export function parseLoadPoints(text: string, name: string): LoadCurves {
   const rows = readRows(text, name);
   const left: Record<string, number> = {};
   const groups = new Map<string, Group[]>();

@@ -1,8 +1,8 @@
 import { parseProfile, seededRandom } from "@guidevane/core";
 import { describe, expect, it } from "vitest";
 import { fitProfile } from "./fit-profile.ts";
-import type { LoadCurve } from "./load-curve.ts";
-import { curvesOfLog, type LogCurves } from "./log-curves.ts";
+import type { LoadCurve, LoadCurves } from "./load-curve.ts";
+import { curvesOfLog } from "./log-curves.ts";
 import { readRequestLog } from "./read-log.ts";
 
 const HEAD = "start_ms,prompt_tokens,output_tokens,ttft_ms,e2e_ms,run";
@@ -15,7 +15,7 @@ interface Row {
   readonly e2eMs: number;
 }
 
-async function curvesOf(rows: readonly Row[], stated: "open" | "closed" | null = null): Promise<LogCurves> {
+async function curvesOf(rows: readonly Row[], stated: "open" | "closed" | null = null): Promise<LoadCurves> {
   const lines = rows.map(({ startMs, prompt, output, ttftMs, e2eMs }) =>
     [startMs, prompt, output, ttftMs, e2eMs, ""].join(),
   );

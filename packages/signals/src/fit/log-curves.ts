@@ -1,14 +1,8 @@
-import { deploymentName, type LoadCurve, type LoadPoint } from "./load-curve.ts";
+import { deploymentName, type LoadCurve, type LoadCurves, type LoadPoint } from "./load-curve.ts";
 import { nonNegativeLeastSquares } from "./nnls.ts";
 import { prefillPart, rounded } from "./profile-figures.ts";
 import type { LoggedRequest, RequestLog } from "./request-log.ts";
 import { loadOfRun, type RunLoad, type Stretch } from "./run-load.ts";
-
-/** Curves of a log, and its requests that no level was made of, by why. */
-export interface LogCurves {
-  readonly curves: readonly LoadCurve[];
-  readonly left: Readonly<Record<string, number>>;
-}
 
 /** Fewest requests of a load level. The mean of 20 is off by some 10 % where times spread by half of their mean. */
 const LEVEL_REQUESTS = 20;
@@ -22,7 +16,7 @@ const P99_REQUESTS = 100;
  * tenth of each other taken together. Times are those of the mean request, so that levels with longer prompts or answers
  * compare: a TTFT is moved by what reading its other tokens takes, and the rate counts work, by token counts.
  */
-export function curvesOfLog(log: RequestLog, stated: "open" | "closed" | null = null): LogCurves {
+export function curvesOfLog(log: RequestLog, stated: "open" | "closed" | null = null): LoadCurves {
   const left: Record<string, number> = { ...log.left };
   const leave = (why: string, count: number): void => {
     if (count > 0) left[why] = (left[why] ?? 0) + count;
