@@ -4,8 +4,8 @@ import type { BenchCase } from "./case.ts";
 const LEAST_CALLS = 30;
 
 /**
- * Time of one operation in the fastest of the calls that so many ms hold, or of 30, ns. Other processes only ever make a call slower, so
- * that the fastest says on a busy machine what it says on a quiet one; a median does not.
+ * Time of one operation in the fastest of the calls that so many ms hold, or of 30, ns. Other processes only ever make a
+ * call slower, so that the fastest says on a busy machine what it says on a quiet one; a median does not.
  */
 export async function fastestNs({ run, batch }: Pick<BenchCase, "run" | "batch">, forMs: number): Promise<number> {
   let best = Number.POSITIVE_INFINITY;

@@ -8,7 +8,10 @@ import { Program } from "./program.ts";
 
 export const MODEL = "demo";
 
-/** Quick enough for a test, slow enough to break off: 20 ms to the first token, 2 ms a token, and it holds 100 units of work a second. */
+/**
+ * Quick enough for a test, slow enough to break off: 20 ms to the first token, 2 ms a token, and it holds 100 units of work
+ * a second.
+ */
 const profileText = `
 profile: test
 reference: { promptTokens: 64, outputTokens: 16 }

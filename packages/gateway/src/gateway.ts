@@ -50,8 +50,8 @@ const GRACE_MS = 10_000;
  * Starts one gateway of a cluster: it listens, and routes by the best snapshot it has, which is at first the one on disk
  * or else a bootstrap of its own.
  *
- * @throws GuidevaneError `bad_usage` (address, token), `bad_fleet` (no such cluster, no client keys where it names some), `native_unavailable`; and what
- *   listening fails on
+ * @throws GuidevaneError `bad_usage` (address, token), `bad_fleet` (no such cluster, no client keys where it names some),
+ *   `native_unavailable`; and what listening fails on
  */
 export async function startGateway(options: GatewayOptions): Promise<Gateway> {
   const { cluster, stateDir = null, adminToken = null, threads: count = 1 } = options;

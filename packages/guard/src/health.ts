@@ -33,7 +33,10 @@ export interface EngineBasis {
   readonly probeIntervalMs: number;
 }
 
-/** How a probe went. `connected` is all that a probe without a path can find; `late`: nothing came in time; `failed`: a reset or the like. */
+/**
+ * How a probe went. `connected` is all that a probe without a path can find; `late`: nothing came in time; `failed`: a reset
+ * or the like.
+ */
 export type ProbeResult =
   | { readonly kind: "answer"; readonly status: number }
   | { readonly kind: "connected" }

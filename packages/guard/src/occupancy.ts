@@ -71,9 +71,10 @@ interface Group {
  *     O = Σ_k streams_k·v_k ÷ Σ_k part_k·v_k        part_k = streamLimit_k ÷ 1.25,  v_k = work_k ÷ expected time_k
  *
  * which is 1 when the engines hold what they hold at full load. Below 1 anybody is let in: what one class does not use
- * another may. From there up to 1.25 (more where there are few streams) the lowest priority stops first, the highest last; a class that holds less than its
- * planned part is let in as well, unless one of a higher priority was just refused. One class alone has the plain limit.
- * Classes that have betters are held to the engines' rate before that, so that an overload is met while it begins.
+ * another may. From there up to 1.25 (more where there are few streams) the lowest priority stops first, the highest last; a
+ * class that holds less than its planned part is let in as well, unless one of a higher priority was just refused. One class
+ * alone has the plain limit. Classes that have betters are held to the engines' rate before that, so that an overload is met
+ * while it begins.
  */
 export class Occupancy {
   readonly #counts: StreamCounts;

@@ -5,8 +5,8 @@ import type { CurveSet } from "@guidevane/core";
  * load, with bends at the knots of Q and where the headroom ramp begins: values, one-sided marginals and the conjugate are
  * exact. The marginal never falls, and jumps up at a knot. An engine without capacity costs nothing and takes nothing.
  *
- * The twin of `native/crates/core/src/simplex/certificate.rs` as far as `conjugate` and `costAt` go: the same operations in the same
- * order.
+ * The twin of `native/crates/core/src/simplex/certificate.rs` as far as `conjugate` and `costAt` go: the same operations in
+ * the same order.
  */
 
 /** φ(y), ms per second; beyond the capacity the last piece goes on. */

@@ -14,7 +14,10 @@ export interface Route {
   readonly flowWps: ReadonlyMap<number, number>;
 }
 
-/** Σ c·z + Σ φ(y) + Σ P(s) + Σ m·(z − ẑ)⁺, and what a ring's rounding puts on a full engine at the highest shed price; ms per second. */
+/**
+ * Σ c·z + Σ φ(y) + Σ P(s) + Σ m·(z − ẑ)⁺, and what a ring's rounding puts on a full engine at the highest shed price; ms per
+ * second.
+ */
 export function costOf(stored: StoredProblem, routes: readonly Route[], loads: readonly number[]): number {
   let total = 0;
   let dearest = 0;

@@ -37,7 +37,11 @@ interface Metric {
   readonly unit?: unknown;
 }
 
-/** The requests of a detailed result of `vllm bench serve` by our names; null for a record that is none. @throws GuidevaneError `bad_log` */
+/**
+ * The requests of a detailed result of `vllm bench serve` by our names; null for a record that is none.
+ *
+ * @throws GuidevaneError `bad_log`
+ */
 export function vllmRecords(record: Named, place: Place): Named[] | null {
   if (!Array.isArray(record.ttfts) || !Array.isArray(record.itls)) return null;
   const lists = ["start_times", "input_lens", "output_lens", "ttfts", "itls"].map((name) => {

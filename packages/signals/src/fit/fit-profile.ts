@@ -45,7 +45,7 @@ export interface FitSource {
   readonly heldOutError: Partial<Readonly<Record<keyof HeldOutError, number>>>;
   /** Mean relative error on this workload of a fit to the same deployment's most similar other one. */
   readonly otherWorkloadError: Partial<Readonly<Record<keyof HeldOutError, number>>>;
-  /** Whether the highest rate was seen, with more requests in flight bringing no more; if not, the capacity is extrapolated. */
+  /** Whether the highest rate was seen, more in flight bringing no more requests/s; if not, the capacity is extrapolated. */
   readonly saturation: "measured" | "extrapolated";
   /** Load levels past it, left out. */
   readonly pastSaturation: number;
@@ -72,8 +72,8 @@ interface Range {
 }
 
 /**
- * `high`: six levels or more, of 100 requests each where that is known, and held-out errors within 5 % (TBOT) and 12 % (TTFT). `low`: errors beyond 15 % or 30 %, or
- * too few levels to leave one out. `medium`: the rest.
+ * `high`: six levels or more, of 100 requests each where that is known, and held-out errors within 5 % (TBOT) and 12 %
+ * (TTFT). `low`: errors beyond 15 % or 30 %, or too few levels to leave one out. `medium`: the rest.
  */
 export type Confidence = "high" | "medium" | "low";
 

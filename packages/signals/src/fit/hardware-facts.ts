@@ -14,7 +14,10 @@ export interface ModelFacts {
   /** Of a mixture of experts: those that one token goes through. */
   readonly activeParameters: number;
   readonly layers: number;
-  /** Numbers kept of one token in the KV memory: 2 · layers · KV heads · head size; of a latent attention layers · latent size. */
+  /**
+   * Numbers kept of one token in the KV memory: 2 · layers · KV heads · head size; of a latent attention layers · latent
+   * size.
+   */
   readonly kvNumbersPerToken: number;
 }
 

@@ -48,7 +48,8 @@ const TTFT_POWER = 0.7;
 const TBOT_POWER = 0.1;
 
 /**
- * Error on a whole workload of a fit to the same deployment's most similar other one, its times moved by the powers above of the prompts' ratio.
+ * Error on a whole workload of a fit to the same deployment's most similar other one, its times moved by the powers above of
+ * the prompts' ratio.
  */
 export function leaveWorkloadOut(curve: LoadCurve, all: readonly LoadCurve[]): HeldOutError {
   const name = deploymentName(curve.deployment);

@@ -26,9 +26,9 @@ const BEYOND = 2;
 const CAPACITY_BEYOND = 1.25;
 
 /**
- * Against requests in flight: T(n) = w₀ + w₁·√n + w₂·n, w ≥ 0, for a batch's step grows with it and its prefills queue. The rate
- * X(n) = n / (TTFT(n) + outputTokens·TBOT(n)) follows by Little's law; w₂ makes it level off, and the capacity is where one
- * level more would bring it.
+ * Against requests in flight: T(n) = w₀ + w₁·√n + w₂·n, w ≥ 0, for a batch's step grows with it and its prefills queue. The
+ * rate X(n) = n / (TTFT(n) + outputTokens·TBOT(n)) follows by Little's law; w₂ makes it level off, and the capacity is where
+ * one level more would bring it.
  */
 function closedModel({ points, outputTokens }: Measured, saturationRps: number | null): LoadModel {
   const timesOf: LoadModel["timesOf"] = (measured, of) =>
@@ -53,8 +53,8 @@ export function inFlightFeatures(inFlight: number): number[] {
 }
 
 /**
- * Against the rate offered: T(u) = w₀ + w₁·u + w₂·u² + w₃·u/(1 − u), w ≥ 0, u = rate ÷ capacity, for arrivals that nobody holds back
- * queue without limit as the capacity is neared. The capacity is the one with which TTFT is met best.
+ * Against the rate offered: T(u) = w₀ + w₁·u + w₂·u² + w₃·u/(1 − u), w ≥ 0, u = rate ÷ capacity, for arrivals that nobody
+ * holds back queue without limit as the capacity is neared. The capacity is the one with which TTFT is met best.
  */
 function openModel({ points }: Measured, saturationRps: number | null): LoadModel {
   const most = Math.max(...points.map(({ ratePerS }) => ratePerS));

@@ -12,9 +12,10 @@ import type { Deployment, LoadCurve, LoadCurves, LoadPoint } from "./load-curve.
  * | `ttft_mean_ms`, `ttft_ms` or `ttft_p50_ms` | time to first token; the first of these that is not empty |
  * | `tpot_mean_ms`, `tpot_ms` or `tpot_p50_ms` | time between output tokens, likewise |
  *
- * and, where there: `ttft_p50_ms`, `ttft_p99_ms`, `req_per_s` (finished, of the whole deployment: in an open loop more sent than finish are beyond it), `gpu`, `gpu_count`, `model`, `precision`,
- * `engine`, `engine_version`, `mode`, `parallel`, `source`, `note` (rows that say `suspect` are left out). Other columns are
- * passed over. Of several rows at one load level the median counts.
+ * and, where there: `ttft_p50_ms`, `ttft_p99_ms`, `req_per_s` (finished, of the whole deployment: in an open loop more sent
+ * than finish are beyond it), `gpu`, `gpu_count`, `model`, `precision`, `engine`, `engine_version`, `mode`, `parallel`,
+ * `source`, `note` (rows that say `suspect` are left out). Other columns are passed over. Of several rows at one load level
+ * the median counts.
  *
  * @throws GuidevaneError `bad_points`, naming the line and what is wrong with it
  */

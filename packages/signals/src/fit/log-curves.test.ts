@@ -25,7 +25,10 @@ async function curvesOf(rows: readonly Row[], stated: "open" | "closed" | null =
   return curvesOfLog(await readRequestLog([{ name: "log", chunks: chunks() }]), stated);
 }
 
-/** A server whose times follow a law, 50 + 4·n + 0.02 ms a prompt token and 10 + 0.5·n ms a token, with n clients that ask again at once. */
+/**
+ * A server whose times follow a law, 50 + 4·n + 0.02 ms a prompt token and 10 + 0.5·n ms a token, with n clients that ask
+ * again at once.
+ */
 function stage(clients: number, fromMs: number, forMs: number, draw: () => number = () => 0.5): Row[] {
   const rows: Row[] = [];
   for (let client = 0; client < clients; client++) {

@@ -15,7 +15,8 @@ export interface LogFile {
 
 /**
  * Reads logs of requests: CSV with a header or JSONL, one request a record (docs/profiles.md has the columns), the
- * `profile_export.jsonl` of aiperf, or what `vllm bench serve --save-result --save-detailed` writes. Each file has a clock of its own.
+ * `profile_export.jsonl` of aiperf, or what `vllm bench serve --save-result --save-detailed` writes. Each file has a clock
+ * of its own.
  *
  * @param otherwise what the files do not say of the deployment
  * @throws GuidevaneError `bad_log`, naming the line and what is wrong with it
