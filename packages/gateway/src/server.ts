@@ -54,13 +54,13 @@ export function createFront(
   const server = createServer<typeof FrontRequest, typeof ServerResponse>({
     IncomingMessage: FrontRequest,
     maxHeaderSize: limits.headBytes,
-    headersTimeout: limits.headMs,
+    headersTimeout: wholeMs(limits.headMs),
     // The body has a timer of its own.
     requestTimeout: 0,
     // `accept` looks for it, and answers in the API's shape.
     requireHostHeader: false,
     connectionsCheckingInterval: SLOW_HEAD_CHECK_MS,
-    keepAliveTimeout: limits.idleMs,
+    keepAliveTimeout: wholeMs(limits.idleMs),
     noDelay: true,
   });
   const open = new Set<FrontSocket>();
@@ -133,6 +133,14 @@ export function createFront(
     else refuseRaw(socket, parserError(error, limits));
   });
   return server;
+}
+
+/** Beyond it, and a second that node adds, node's timers do not reach. */
+const TIMEOUT_MAX_MS = 2 ** 31 - 1001;
+
+/** Node throws on parts of a millisecond. */
+function wholeMs(ms: number): number {
+  return Math.min(Math.ceil(ms), TIMEOUT_MAX_MS);
 }
 
 /**

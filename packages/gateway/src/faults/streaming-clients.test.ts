@@ -179,6 +179,20 @@ describe("a connection that a client keeps", () => {
     expect(performance.now() - idleFromMs).toBeLessThan(5000);
   });
 
+  it.each([
+    [0.4, 9999.5],
+    [1e12, 1e12],
+  ])("B047: is served where the fleet file says %s ms, and %s ms for a head", async (clientIdleMs, headMs) => {
+    const extra = `gateway: { timers: { clientIdleMs: ${clientIdleMs} }, limits: { headMs: ${headMs} } }`;
+    const warnings: Error[] = [];
+    const note = (warning: Error): void => void warnings.push(warning);
+    process.on("warning", note);
+    const bench = await faultBench(setup, { a: ({ socket }) => void socket.write(jsonAnswer("{}")) }, { extra });
+    expect((await bench.ask()).status).toBe(200);
+    process.off("warning", note);
+    expect(warnings).toEqual([]);
+  });
+
   it("B047: gives way to a new one at the limit if it is idle, the one idle for longest first, and never with a request", async () => {
     const held: EngineRequestSeen[] = [];
     const extra = "gateway: { limits: { connections: 4 } }";
