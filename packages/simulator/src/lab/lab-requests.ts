@@ -1,6 +1,7 @@
 import type { Outcome, Random } from "@guidevane/core";
 import { type AttemptEnd, afterAttempt, type Next } from "@guidevane/guard";
 import type { EngineSink } from "./batching-engine.ts";
+import { ClientRetries, ONCE } from "./client-retries.ts";
 import type { EventHeap } from "./event-heap.ts";
 import { EVENT } from "./events.ts";
 import type { LabControl } from "./lab-control.ts";
@@ -15,8 +16,6 @@ import type { Workload } from "./workload.ts";
 
 /** Why an attempt came back without an answer; marks of `EVENT.back`. */
 const BACK = { refused: 0, saturated: 1, closed: 2, broken: 3 } as const;
-
-const ONCE: ClientOptions = { timeoutMs: 0, cancels: true, attempts: 1, backoffMs: 0 };
 
 /** What a request's life touches. */
 export interface RequestParts {
@@ -43,6 +42,7 @@ export class LabRequests implements EngineSink {
   readonly #heap: EventHeap;
   readonly #clock: LabClock;
   readonly #client: ClientOptions;
+  readonly #retries: ClientRetries;
   readonly #engineCount: number;
   // Of each request's present attempt.
   readonly #tries: Uint16Array;
@@ -52,8 +52,6 @@ export class LabRequests implements EngineSink {
   readonly #sentMs: Float64Array;
   readonly #follower: Int32Array;
   readonly #tried = new Map<number, { readonly engines: number[]; unreached: number }>();
-  /** Retries that clients may still make together; see `ClientOptions.retryRatio`. */
-  #retryTokens = 0;
   #world!: PolicyWorld;
   #policy!: Policy;
   #engines!: LabEngines;
@@ -68,6 +66,7 @@ export class LabRequests implements EngineSink {
     this.#heap = parts.heap;
     this.#clock = parts.clock;
     this.#client = client;
+    this.#retries = new ClientRetries(client, parts.random);
     this.#engineCount = engines;
     this.inFlight = new Uint32Array(gateways * engines);
     this.#tries = new Uint16Array(size);
@@ -106,8 +105,7 @@ export class LabRequests implements EngineSink {
     const nowMs = this.#clock.now;
     if (Number.isNaN(tally.arrivedMs[request]!)) tally.arrivedMs[request] = nowMs;
     tally.clientAttempts[request]! += 1;
-    if (tally.clientAttempts[request] === 1)
-      this.#retryTokens = Math.min(RETRY_TOKENS_MOST, this.#retryTokens + (this.#client.retryRatio ?? 0));
+    if (tally.clientAttempts[request] === 1) this.#retries.firstAttempt();
     this.#underWay += 1;
     const { gatewayCluster, places, fleet } = this.#world;
     const perCluster = gatewayCluster.length / fleet.clusters.length;
@@ -255,17 +253,9 @@ export class LabRequests implements EngineSink {
     this.#policy.over?.(this.#gatewayOf[request]!, request);
     // What is still under way of this attempt is nobody's any more.
     this.#tries[request]! += 1;
-    if (this.#tally.clientAttempts[request]! < this.#client.attempts && this.#takeRetry())
-      this.#arriveLater(request, this.#client.backoffMs * (0.5 + this.#parts.random()));
-    else this.#tally.ended[request] = ended;
-  }
-
-  /** Whether clients have a retry left, where they have a budget for them. */
-  #takeRetry(): boolean {
-    if (this.#client.retryRatio === undefined) return true;
-    if (this.#retryTokens < 1) return false;
-    this.#retryTokens -= 1;
-    return true;
+    const againMs = this.#retries.take(this.#tally.clientAttempts[request]!);
+    if (againMs === null) this.#tally.ended[request] = ended;
+    else this.#arriveLater(request, againMs);
   }
 
   #arriveLater(request: number, inMs: number): void {
@@ -309,8 +299,6 @@ export class LabRequests implements EngineSink {
 }
 
 const NO_ENGINES: readonly number[] = [];
-/** As Finagle's and Envoy's: some seconds of retries may be saved up. */
-const RETRY_TOKENS_MOST = 100;
 
 const END_OF: readonly AttemptEnd[] = [
   { kind: "connect" },
