@@ -48,6 +48,7 @@ export class ClientAnswer implements TurnEndTask {
   #full: ServerResponse | Socket | null = null;
   #over = false;
   #stopStall: () => void = noTimer;
+  /** The body of an answer that goes out as a whole at the turn's end, a letter a byte. */
   #whole = "";
   /** Bytes that the head promises and that are still to come; null = it promises no length. */
   #missing: number | null = null;

@@ -14,11 +14,7 @@ import {
   startsLikeHttp,
 } from "./http-answer-grammar.ts";
 
-/**
- * Parses the answers of one connection, HTTP/1.1 as RFC 9112 has it and nothing beside it: engines are a known, narrow set
- * of servers, so anything odd is `malformed` and costs them the connection. No line without CRLF, no folded header, no space
- * before a colon, one length or `chunked` and never both, no upgrade.
- */
+/** Told of an answer as it comes. */
 export interface AnswerEvents {
   /** Of the final head; informational ones are dropped. `headers`: names and values in turn, as sent. */
   onHead(status: number, statusText: string, headers: readonly string[]): void;
@@ -52,6 +48,11 @@ const STATE = {
   over: 7,
 } as const;
 
+/**
+ * Parses one answer of a connection, HTTP/1.1 as RFC 9112 has it and nothing beside it: engines are a known, narrow set
+ * of servers, so anything odd is `malformed` and costs them the connection. No line without CRLF, no folded header, no space
+ * before a colon, one length or `chunked` and never both, no upgrade.
+ */
 export class HttpAnswerParser {
   readonly #events: AnswerEvents;
   #state: (typeof STATE)[keyof typeof STATE] = STATE.head;
@@ -236,6 +237,7 @@ export class HttpAnswerParser {
       const value = text.slice(from, to);
       at = end + 2;
       headers.push(name, value);
+      // Lower case only where the length is that of one of the three: it makes a string for each name.
       switch (name.length === 10 || name.length === 14 || name.length === 17 ? name.toLowerCase() : "") {
         case "content-length":
           if (length !== null || !LENGTH.test(value)) {
