@@ -31,7 +31,7 @@ describe("the gate", () => {
     const previous = stored(plan(inputs, null, null, NO_LIMIT));
     const next = plan(inputs, previous, null, NO_LIMIT);
     expect(next).toMatchObject({ status: "held", message: "", publication: null, gate: { held: true } });
-    expect(next.gate.why).toMatch(/^[\d.]+ ms a request may be gained$/);
+    expect(next.gate.why).toBe("less than 0.001 ms a request may be gained");
     expect(next.gate.certificate!.gapMs).toBeLessThan(0.01);
     expect(next.gate.certificate!.gapMs).toBeGreaterThanOrEqual(-1e-9);
   });
@@ -105,6 +105,15 @@ describe("the gate", () => {
     const inputs = { ...scaled(fleet, { a: 0.97, c: 1.02 }), pins };
     expect(plan(inputs, previous, null, NO_LIMIT).status).toBe("solved");
     expect(plan(measured(inputs, 0.05), previous, null, NO_LIMIT).status).toBe("held");
+  });
+
+  it("names no gain below zero where a pin's rings round to slots in its favour", async () => {
+    const thirds = { "engine-a": 0.333, "engine-b": 0.333, "engine-c": 0.334 };
+    const pins = [{ cluster: "b", class: "chat", weights: thirds, until: "2099-01-01T00:00:00.000Z" }];
+    const inputs = { ...inputsOf(await threeClusters()), pins };
+    const { gate } = plan(inputs, stored(plan(inputs, null, null, NO_LIMIT)), null, NO_LIMIT);
+    expect(gate.certificate!.gapMs).toBeLessThan(0);
+    expect(gate).toMatchObject({ held: true, why: "less than 0.001 ms a request may be gained" });
   });
 
   it("solves every time with a gate of 0", async () => {

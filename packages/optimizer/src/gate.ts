@@ -65,7 +65,9 @@ export function tryGate(
   };
   // Rings round to slots whoever solves: what that puts on full engines no solve would gain.
   const gainMs = certificate.gapMs - boundPerRequest(index, cost.overMs, 0).objectiveMs;
-  const why = `${gainMs.toPrecision(3)} ms a request may be gained`;
+  // A pin's rings round to slots, its bound does not: that can come out below 0.
+  const shown = gainMs < LEAST_SHOWN_MS ? `less than ${LEAST_SHOWN_MS}` : gainMs.toPrecision(3);
+  const why = `${shown} ms a request may be gained`;
   if (gateMs === 0) return { held: false, why, certificate };
   if (gainMs < gateMs) return { held: true, why, certificate };
   const gainOf = (drawn: Problem): number => {
@@ -136,6 +138,9 @@ function changeOf(
   }
   return sameDefinitions(inputs.fleet, engines, previous) ? null : "engines or classes are defined otherwise";
 }
+
+/** No operator needs to know more exactly what is not worth moving for. */
+const LEAST_SHOWN_MS = 0.001;
 
 function isSame(one: ArrayLike<number>, other: ArrayLike<number>): boolean {
   if (one.length !== other.length) return false;
