@@ -120,9 +120,7 @@ export class EngineWatch {
     this.#penalties.tick();
     setImmediate(() => {
       this.states.refresh();
-      setImmediate(() =>
-        this.#retries.refresh(this.#options.clock.nowMs(), (engine) => this.states.factorOf(engine)),
-      );
+      setImmediate(() => this.#retries.refresh(this.#options.clock.nowMs(), (engine) => this.states.factorOf(engine)));
     });
   }
 
