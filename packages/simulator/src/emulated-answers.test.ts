@@ -26,6 +26,20 @@ describe("an emulated engine's answers", () => {
     expect(answer.choices[0]).toMatchObject({ text: emulatedWords("Hello there", 3).join(""), finish_reason: "stop" });
   });
 
+  it.each([
+    [400, "/v1/chat/completions", { max_tokens: 1e9 }],
+    [400, "/v1/chat/completions", { max_completion_tokens: 1e308 }],
+    [400, "/v1/chat/completions", { max_tokens: { toString: 1 } }],
+    [400, "/v1/embeddings", { input: "x", dimensions: { toString: 1 } }],
+    [200, "/v1/chat/completions", { messages: [{ role: "user", content: [{ text: { toString: 1 } }] }] }],
+    [400, "/v1/completions", { prompt: "x", max_tokens: "DEEP" }],
+  ])("answers %s, and goes on, where a client asks %s for %j", async (status, path, more) => {
+    const engine = await start();
+    const body = JSON.stringify({ ...chat, ...more }).replace('"DEEP"', "[".repeat(20_000) + "]".repeat(20_000));
+    expect((await fetch(engine.url + path, { method: "POST", body })).status).toBe(status);
+    expect((await post(engine, "/v1/chat/completions", { ...chat, max_tokens: 1 })).status).toBe(200);
+  });
+
   it("gives different prompts different words", () => {
     expect(emulatedWords("Hello there", 12)).not.toEqual(emulatedWords("Hello there!", 12));
   });

@@ -43,8 +43,8 @@ export function readGeneration(kind: "chat" | "completion", body: string): Read<
   if (data.n !== undefined && data.n !== null && data.n !== 1) return bad("the emulator gives one choice, n=1", "n");
   const limitName = kind === "chat" && data.max_completion_tokens != null ? "max_completion_tokens" : "max_tokens";
   const limit = data[limitName];
-  if (limit != null && !(Number.isInteger(limit) && (limit as number) >= 1))
-    return bad(`${limitName} must be at least 1, got ${String(limit)}.`, limitName);
+  if (limit != null && !isCount(limit, MAX_TOKENS))
+    return bad(`${limitName} must be 1 to ${MAX_TOKENS}, got ${shown(limit)}.`, limitName);
   const options = data.stream_options as { include_usage?: unknown } | null | undefined;
   return {
     request: {
@@ -67,8 +67,8 @@ export function readEmbedding(body: string): Read<EmbeddingRequest> {
   if (inputs.length === 0 || !inputs.every((each) => typeof each === "string"))
     return bad("input must be a string or an array of strings", "input");
   const dimensions = data.dimensions ?? DEFAULT_DIMENSIONS;
-  if (!Number.isInteger(dimensions) || (dimensions as number) < 1 || (dimensions as number) > MAX_DIMENSIONS)
-    return bad(`dimensions must be 1 to ${MAX_DIMENSIONS}, got ${String(dimensions)}`, "dimensions");
+  if (!isCount(dimensions, MAX_DIMENSIONS))
+    return bad(`dimensions must be 1 to ${MAX_DIMENSIONS}, got ${shown(dimensions)}`, "dimensions");
   return {
     request: {
       kind: "embedding",
@@ -76,7 +76,7 @@ export function readEmbedding(body: string): Read<EmbeddingRequest> {
       inputs: inputs as string[],
       promptTokens: (inputs as string[]).reduce((total, each) => total + countTokens(each), 0),
       base64: data.encoding_format === "base64",
-      dimensions: dimensions as number,
+      dimensions,
     },
   };
 }
@@ -169,6 +169,8 @@ export function embeddingAnswer(request: EmbeddingRequest, stamp: AnswerStamp): 
 
 const DEFAULT_DIMENSIONS = 16;
 const MAX_DIMENSIONS = 4096;
+/** An answer is drawn up whole before its first token. */
+const MAX_TOKENS = 1_048_576;
 const OPENING_LENGTH = 256;
 
 function head(request: GenerationRequest, stamp: AnswerStamp): object {
@@ -179,6 +181,15 @@ function head(request: GenerationRequest, stamp: AnswerStamp): object {
 function event(request: GenerationRequest, stamp: AnswerStamp, part: object, finish: FinishReason | null): string {
   const choice = { index: 0, ...part, logprobs: null, finish_reason: finish };
   return `data: ${JSON.stringify({ ...head(request, stamp), choices: [choice] })}\n\n`;
+}
+
+function isCount(value: unknown, max: number): value is number {
+  return Number.isInteger(value) && (value as number) >= 1 && (value as number) <= max;
+}
+
+/** What is no number may be nested too deep to be written. */
+function shown(value: unknown): string {
+  return typeof value === "number" ? String(value) : `a value of type ${typeof value}`;
 }
 
 function bad(message: string, param: string | null): { error: ApiError } {
@@ -210,6 +221,9 @@ function textOf(value: unknown): string | null {
   if (typeof value === "string") return value;
   if (!Array.isArray(value)) return null;
   return value
-    .map((part) => (typeof part === "string" ? part : ((part as { text?: unknown } | null)?.text ?? "")))
+    .map((part) => {
+      const text: unknown = typeof part === "string" ? part : (part as { text?: unknown } | null)?.text;
+      return typeof text === "string" ? text : "";
+    })
     .join("");
 }
