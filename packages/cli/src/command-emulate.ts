@@ -71,10 +71,14 @@ interface Wanted {
   readonly options: EmulatedEngineOptions;
 }
 
-async function oneEngine(flags: EmulateFlags): Promise<Wanted> {
-  const port = parsePort("--port", flags.port ?? badUsage("--port", undefined, "is required without --fleet"));
-  const model = flags.model ?? badUsage("--model", undefined, "is required without --fleet");
-  const file = flags.profile ?? badUsage("--profile", undefined, "is required without --fleet");
+async function oneEngine({ port: portText, model, profile: file, ...flags }: EmulateFlags): Promise<Wanted> {
+  if (portText === undefined || model === undefined || file === undefined) {
+    const missing = Object.entries({ "--port": portText, "--model": model, "--profile": file })
+      .filter(([, value]) => value === undefined)
+      .map(([flag]) => flag);
+    return badUsage(missing.join(", "), undefined, "required without --fleet");
+  }
+  const port = parsePort("--port", portText);
   const replicas = parseCount("--replicas", flags.replicas);
   const kvTokens = flags.kvTokens === undefined ? undefined : parseCount("--kv-tokens", flags.kvTokens);
   const kind = flags.kind as EmulatedKindName;
