@@ -25,7 +25,7 @@ export interface GuardAdmissionOptions {
   readonly limits: () => Fleet["gateway"]["limits"];
 }
 
-/** One thread's door to the engines: the plan's sheds first, then what the engines and the gateway can hold. */
+/** One thread's admission: the plan's sheds first, then what the engines and the gateway can hold. */
 export class GuardAdmission {
   readonly #options: GuardAdmissionOptions;
   readonly #admission: Admission;

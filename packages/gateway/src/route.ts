@@ -141,7 +141,7 @@ class RequestPath {
     this.#enter(exchange, className ?? OTHER);
   }
 
-  /** Through the door to the engines, at once or after a wait; or away. `out` holds the choice. */
+  /** Admitted at once or after a wait; or away. `out` holds the choice. */
   #enter(exchange: Exchange, requestClass: string): void {
     const { admission, sinceControlMs } = this.#parts;
     const out = this.#out;

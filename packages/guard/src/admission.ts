@@ -37,7 +37,7 @@ interface Entry {
 }
 
 /**
- * The door to the engines: who comes in, who waits, who is sent away. A request that was let in holds its place until its
+ * Admission: who comes in, who waits, who is sent away. A request that was let in holds its place until its
  * answer is over, not only until its head. Waiting is first come, first served within a priority, and higher ones first.
  */
 export class Admission {

@@ -77,7 +77,7 @@ describe("1.5 times as much as the engines can do, the high priority being 0.3 o
     const { highAnswered, tail, goodput, reactionMs } = await overload(seed);
     expect(highAnswered).toBeGreaterThanOrEqual(0.99);
     expect(tail).toBeLessThanOrEqual(1.2);
-    // The door alone keeps 0.96 (`../overload.test.ts`); sheds by plan and by the door do not add up to a full engine.
+    // Admission alone keeps 0.96 (`../overload.test.ts`); sheds by plan and by admission do not add up to a full engine.
     expect(goodput).toBeGreaterThanOrEqual(0.93);
     expect(reactionMs).toBeLessThanOrEqual(1000);
   });

@@ -33,7 +33,7 @@ describe("half the capacity gone for 15 s at 0.85, work of clients who left done
     expect((await runStorm({ ...storm, rule })).recoveryS).toBe(Number.POSITIVE_INFINITY);
   });
 
-  it("ends later without any retry than behind the door", { timeout }, async () => {
+  it("ends later without any retry than with admission", { timeout }, async () => {
     const [without, behind] = [
       await runStorm({ ...storm, rule: "no retries" }),
       await runStorm({ ...storm, rule: "guidevane" }),

@@ -14,10 +14,10 @@ import { ENDED, type Tally } from "./tally.ts";
  */
 export const STORM_RULES = {
   guidevane: { parts: {}, client: {} },
-  "no retries": { parts: { door: false, penalties: false }, attempts: 1, client: {} },
-  "four attempts": { parts: { door: false, penalties: false, budget: false }, attempts: 4, client: { attempts: 4 } },
+  "no retries": { parts: { admission: false, penalties: false }, attempts: 1, client: {} },
+  "four attempts": { parts: { admission: false, penalties: false, budget: false }, attempts: 4, client: { attempts: 4 } },
   "budget of 20 %": {
-    parts: { door: false, penalties: false, budget: false },
+    parts: { admission: false, penalties: false, budget: false },
     attempts: 4,
     client: { attempts: 4, retryRatio: 0.2 },
   },

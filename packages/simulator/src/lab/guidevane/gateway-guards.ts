@@ -18,7 +18,7 @@ import {
 import type { PolicyWorld } from "../policy.ts";
 import type { GuidevaneParts } from "./parts.ts";
 
-/** What the door must know of a request that was just routed. */
+/** What admission must know of a request that was just routed. */
 interface RoutedFacts {
   readonly shed: number;
   readonly first: boolean;
@@ -27,7 +27,7 @@ interface RoutedFacts {
 }
 
 /**
- * One gateway's guard rails, all of the guard's own code: the door, the retry budget, penalties, and an engine's "not now".
+ * One gateway's guard rails, all of the guard's own code: admission, the retry budget, penalties, and an engine's "not now".
  * Attempts are named by their request, which has one at a time.
  */
 export class GatewayGuards {
@@ -99,7 +99,7 @@ export class GatewayGuards {
     const requestClass = this.#classOf(request);
     const { clock, fleet } = this.#world;
     const spec = fleet.classes[requestClass]!;
-    if (this.#parts.door) {
+    if (this.#parts.admission) {
       const share = this.#firstShares[requestClass]!;
       share.add(facts.first, clock.nowMs());
       if (plannedShed({ ...facts, firstShare: share.value })) return false;

@@ -8,7 +8,7 @@ export interface GuidevaneParts {
   readonly memory: boolean;
   readonly penalties: boolean;
   /** Requests are shed by plan and by streams held. */
-  readonly door: boolean;
+  readonly admission: boolean;
   /** Retries have a budget; else the number of attempts alone limits them. */
   readonly budget: boolean;
 }

@@ -36,7 +36,8 @@ function sentence(
   const order = [...carried].sort((a, b) => of(a) - of(b));
   const best = order[0]!;
   const start = `${name[0]!.toUpperCase()}${name.slice(1)}: `;
-  if (ours === undefined || carried.length === 1) return `${start}${best.policy} is best with ${ms(of(best))}.`;
+  if (carried.length === 1) return `${start}${best.policy} has ${ms(of(best))}.`;
+  if (ours === undefined) return `${start}${best.policy} is best with ${ms(of(best))}.`;
   const others = order.filter((each) => each !== ours);
   const next = others[0]!;
   const ratio = of(ours) / of(next) - 1;

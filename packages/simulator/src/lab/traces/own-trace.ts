@@ -1,6 +1,6 @@
 import type { Workload } from "../workload.ts";
 import { placeRequests, type TraceRequest } from "./place-requests.ts";
-import { csvRows, jsonLines, numberAt, type TraceOptions } from "./trace-options.ts";
+import { badLine, csvRows, jsonLines, numberAt, type TraceOptions } from "./trace-options.ts";
 
 /**
  * One's own trace, CSV or JSONL: `t_s`, `prompt_tokens`, `output_tokens`, and if known `session`, `cluster`, `class`
@@ -9,7 +9,7 @@ import { csvRows, jsonLines, numberAt, type TraceOptions } from "./trace-options
  * @throws GuidevaneError `bad_trace` naming the line
  */
 export function readOwnTrace(text: string, options: TraceOptions): Workload {
-  const { name } = options;
+  const { name, fleet } = options;
   const rows: { line: number; cells: Record<string, unknown> }[] = text.trimStart().startsWith("{")
     ? jsonLines(name, text).map(({ line, value }) => ({ line, cells: value }))
     : csvRows(text);
@@ -18,13 +18,18 @@ export function readOwnTrace(text: string, options: TraceOptions): Workload {
       const value = cells[key];
       return value === undefined || value === "" || value === null ? undefined : String(value);
     };
+    const known = (key: "cluster" | "class", names: readonly string[] | undefined): string | undefined => {
+      const value = given(key);
+      if (value === undefined || names === undefined || names.includes(value)) return value;
+      return badLine(name, line, `${key} is none of ${fleet!.name}, which has ${names.join(", ")}`, value);
+    };
     return {
       atMs: 1000 * numberAt(name, line, "t_s", cells.t_s, 0),
       promptTokens: numberAt(name, line, "prompt_tokens", cells.prompt_tokens, 1),
       outputTokens: numberAt(name, line, "output_tokens", cells.output_tokens, 0),
       ...optional("session", given("session")),
-      ...optional("cluster", given("cluster")),
-      ...optional("requestClass", given("class")),
+      ...optional("cluster", known("cluster", fleet?.clusters)),
+      ...optional("requestClass", known("class", fleet?.classes)),
     };
   });
   return placeRequests(requests, options, ["a session's next prompt begins with the one before and its answer"]);

@@ -14,6 +14,13 @@ export interface TraceOptions {
   readonly seconds?: number;
   /** Requests before are simulated and not counted, ms. Default 0. */
   readonly settleMs?: number;
+  /** What requests may say that they come from and are; left out: anything. */
+  readonly fleet?: {
+    /** As an error calls it. */
+    readonly name: string;
+    readonly clusters: readonly string[];
+    readonly classes: readonly string[];
+  };
 }
 
 /** A line that a reader could not use. @throws always, GuidevaneError `bad_trace` naming it */

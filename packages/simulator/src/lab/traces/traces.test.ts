@@ -87,6 +87,14 @@ describe("a trace", () => {
     expect(one.promptBlocks[2]).toBe(4);
   });
 
+  it.each([
+    ["t_s,prompt_tokens,output_tokens,cluster\n1,6,1,east\n2,6,1,zz\n", 'trace:3: cluster is none of f.yaml, which has east, west (got "zz")'],
+    ['{"t_s":1,"prompt_tokens":6,"output_tokens":1,"class":"zz"}', 'trace:1: class is none of f.yaml, which has chat (got "zz")'],
+  ])("of one's own is refused with its line where the fleet has no such thing: %s", (text, message) => {
+    const fleet = { name: "f.yaml", clusters: ["east", "west"], classes: ["chat"] };
+    expect(() => readTrace(text, { ...options, fleet })).toThrow(message);
+  });
+
   it("is shared out by parts, whole conversations, and turned round by a shift", () => {
     const text = [
       "t_s,prompt_tokens,output_tokens,session",
