@@ -1,4 +1,4 @@
-import { mkdtemp, readFile, rm } from "node:fs/promises";
+import { mkdtemp, readFile, rm, writeFile } from "node:fs/promises";
 import { tmpdir } from "node:os";
 import { join } from "node:path";
 import { afterAll, describe, expect, it } from "vitest";
@@ -20,7 +20,7 @@ async function simulate(...args: string[]): Promise<{ code: number; error: strin
 
 describe("guidevane simulate", () => {
   it("compares policies on its own fleet, and writes a page and its JSON twin", async () => {
-    const out = join(folder, "report.html");
+    const out = join(folder, "new", "report.html");
     const policies = "guidevane,waterfall,round-robin";
     const run = await simulate(
       "--policy",
@@ -36,7 +36,7 @@ describe("guidevane simulate", () => {
     );
     expect(run).toEqual({ code: 0, error: "" });
     expect(await readFile(out, "utf8")).toContain("<title>Guidevane policy lab");
-    const report = JSON.parse(await readFile(join(folder, "report.json"), "utf8"));
+    const report = JSON.parse(await readFile(join(folder, "new", "report.json"), "utf8"));
     expect(report.policies.map(({ policy }: { policy: string }) => policy)).toEqual(policies.split(","));
     expect(report.conditions).toContain("death:use-h100:1:2");
     expect(report.verdict).not.toBe("");
@@ -48,10 +48,23 @@ describe("guidevane simulate", () => {
     [["--fail", "rain:1:2"], "--fail"],
     [["--fail", "death:nobody:1:2"], "nobody"],
     [["--load", "much"], "--load"],
+    [["--out", "/proc/guidevane/report.html"], "--out: must be a file in a folder that can be written to"],
+    [["--out", folder], "--out: must be a file; a folder is in its place"],
     [["--trace", "package.json", "--origin", "mars=1"], "mars"],
   ])("ends with 2 and names what is wrong: %s", async (args, named) => {
     const { code, error } = await simulate("--seconds", "1", "--load", "0.1", ...args);
     expect(code).toBe(2);
     expect(error).toContain(named);
+  });
+
+  it("says of a cluster that it does not know the line, and whose fleet that is", async () => {
+    const trace = join(folder, "own.csv");
+    await writeFile(trace, "t_s,prompt_tokens,output_tokens,cluster\n0,100,10,zz\n");
+    expect(await simulate("--trace", trace)).toEqual({
+      code: 2,
+      error: expect.stringMatching(
+        /own\.csv:2: cluster is none of the lab's own fleet \(--fleet names another\), which has .+ \(got "zz"\)/,
+      ),
+    });
   });
 });

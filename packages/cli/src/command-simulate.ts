@@ -14,6 +14,7 @@ import type {
 import type { Command } from "commander";
 import { parseCount } from "./address.ts";
 import { badUsage } from "./exit-code.ts";
+import { makeFolderOf } from "./own-folder.ts";
 import { readFleet } from "./read-fleet.ts";
 import { failureOf, numberFlag, originsOf } from "./simulate-flags.ts";
 import { showProgress } from "./simulate-progress.ts";
@@ -60,7 +61,7 @@ export function addSimulate(program: Command): void {
     )
     .option("--fleet <file>", "fleet file", LAB_FLEET)
     .option("--policy <names>", "all, or names with commas between", "all")
-    .option("--out <file.html>", "write the report, and its figures as JSON beside it")
+    .option("--out <file.html>", "write the report, and its figures as JSON beside it; its folder is made")
     .option("--seed <n>", "seed of everything drawn", "1")
     .option("--seconds <s>", "how much of it (default: 300, a trace: all)")
     .option("--load <part>", "offered work ÷ capacity of synthetic conversations (default: the fleet file's demandRps)")
@@ -98,6 +99,7 @@ async function simulate(flags: SimulateFlags, command: string): Promise<void> {
     ttftMs: numberFlag("--slo-ttft", flags.sloTtft, 1),
     tbotMs: numberFlag("--slo-tbot", flags.sloTbot, 0.1),
   };
+  if (flags.out !== undefined) makeFolderOf("--out", flags.out);
   process.stderr.write(`${workload.name}: ${workload.size} requests, seed ${seed}\n`);
   // Tuned on other requests than those compared on, so that no policy has seen the examination.
   const practice = flags.tune ? { ...options, workload: await workloadFor(lab, flags, filed, seed + 1000) } : null;
@@ -168,6 +170,11 @@ async function workloadFor(
     settleMs: 1000 * numberFlag("--settle", flags.settle, 0),
     model: flags.model ?? null,
     scale: numberFlag("--scale", flags.scale, 0),
+    fleet: {
+      name: flags.fleet === LAB_FLEET ? "the lab's own fleet (--fleet names another)" : flags.fleet,
+      clusters: [...fleet.clusters.keys()],
+      classes: [...fleet.classes.keys()],
+    },
     size: { promptTokens: spec!.promptTokens, outputTokens: spec!.outputTokens },
     ...(seconds === undefined ? {} : { seconds }),
   });

@@ -83,6 +83,9 @@ describe("the figures of a run", () => {
     expect(worse).toContain("More than 1 % of the requests had no answer with lossy.");
     const better = verdictOf([figures, other("fast", 0.5)]);
     expect(better).toMatch(/Mean time to the last token: fast is best .* guidevane has .* 100 % more, behind fast\./);
+    const alone = verdictOf([figures]);
+    expect(alone).toContain("Mean time to the last token: guidevane has ");
+    expect(alone).not.toContain("best");
   });
 });
 

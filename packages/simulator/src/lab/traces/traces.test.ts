@@ -88,8 +88,14 @@ describe("a trace", () => {
   });
 
   it.each([
-    ["t_s,prompt_tokens,output_tokens,cluster\n1,6,1,east\n2,6,1,zz\n", 'trace:3: cluster is none of f.yaml, which has east, west (got "zz")'],
-    ['{"t_s":1,"prompt_tokens":6,"output_tokens":1,"class":"zz"}', 'trace:1: class is none of f.yaml, which has chat (got "zz")'],
+    [
+      "t_s,prompt_tokens,output_tokens,cluster\n1,6,1,east\n2,6,1,zz\n",
+      'trace:3: cluster is none of f.yaml, which has east, west (got "zz")',
+    ],
+    [
+      '{"t_s":1,"prompt_tokens":6,"output_tokens":1,"class":"zz"}',
+      'trace:1: class is none of f.yaml, which has chat (got "zz")',
+    ],
   ])("of one's own is refused with its line where the fleet has no such thing: %s", (text, message) => {
     const fleet = { name: "f.yaml", clusters: ["east", "west"], classes: ["chat"] };
     expect(() => readTrace(text, { ...options, fleet })).toThrow(message);
