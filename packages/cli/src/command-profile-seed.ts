@@ -3,6 +3,7 @@ import { GuidevaneError } from "@guidevane/core";
 import type { GpuFacts, LoadCurve, ModelFacts } from "@guidevane/signals";
 import type { Command } from "commander";
 import { badUsage } from "./exit-code.ts";
+import { makeFolderOf } from "./own-folder.ts";
 import { readMeasurements } from "./profile-input.ts";
 import { plotProfiles } from "./profile-plot.ts";
 import { profileYaml } from "./profile-yaml.ts";
@@ -63,6 +64,7 @@ async function seed(flags: SeedFlags): Promise<string> {
   const curve = flags.points === undefined ? null : await measured(flags.points);
   const promptTokens = number("--prompt", flags.prompt ?? curve?.promptTokens, 1, 1e7);
   const outputTokens = number("--output", flags.output ?? curve?.outputTokens, 1, 1e7);
+  if (flags.plot !== undefined) makeFolderOf("--plot", flags.plot);
   const profile = seedProfile({
     deployed: { gpu, gpus, model, ...precision, promptTokens, outputTokens },
     sku: flags.gpu,

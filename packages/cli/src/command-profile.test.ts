@@ -98,7 +98,7 @@ describe("guidevane profile fit", () => {
   });
 
   it("writes profile files that a fleet can name, and a picture", async () => {
-    const [out, plot] = [join(folder, "profiles"), join(folder, "curves.svg")];
+    const [out, plot] = [join(folder, "profiles"), join(folder, "pictures", "curves.svg")];
     await run("profile", "fit", file, "--out", out, "--plot", plot, "--licence", "CC0");
     const names = readdirSync(out).sort();
     expect(names).toEqual(["1xa100-m-1000x100.yaml", "1xh100-m-1000x100.yaml"]);

@@ -1,10 +1,11 @@
-import { mkdir, writeFile } from "node:fs/promises";
+import { writeFile } from "node:fs/promises";
 import { basename, join } from "node:path";
 import { GuidevaneError } from "@guidevane/core";
 import type { FittedProfile, LoadCurve } from "@guidevane/signals";
 import type { Command } from "commander";
 import { addProfileSeed } from "./command-profile-seed.ts";
 import { badUsage } from "./exit-code.ts";
+import { makeFolderOf, makeOwnFolder } from "./own-folder.ts";
 import { readMeasurements } from "./profile-input.ts";
 import { plotProfiles } from "./profile-plot.ts";
 import { shapeOf } from "./profile-shape.ts";
@@ -77,6 +78,8 @@ async function fit(files: readonly string[], flags: FitFlags): Promise<string> {
   if (inFlight !== null && !(inFlight > 0)) badUsage("--at", flags.at!, "must be a number above 0");
   const { loop, gpu, model } = flags;
   if (loop !== undefined && loop !== "open" && loop !== "closed") badUsage("--loop", loop, "must be open or closed");
+  if (flags.out !== undefined) makeOwnFolder("--out", flags.out);
+  if (flags.plot !== undefined) makeFolderOf("--plot", flags.plot);
   const { fitCurve, fitProfile, LEVELS_MIN, predictAtInFlight, upToSaturation } = await import("@guidevane/signals");
   const { curves, left } = await readMeasurements(files, { loop, gpu, model });
   const context = { curves, data: files.map((file) => basename(file)).join(", "), licence: flags.licence };
@@ -134,7 +137,6 @@ function toJson({ curve, profile, at }: CurveFit): unknown {
 }
 
 async function writeProfiles(folder: string, fits: readonly CurveFit[]): Promise<void> {
-  await mkdir(folder, { recursive: true });
   const names = new Map<string, number>();
   for (const { profile } of fits) {
     // Two workloads can have one shape, and two sources one deployment.
