@@ -37,7 +37,8 @@ export async function readJson(request: IncomingMessage): Promise<unknown> {
 
 export function sendJson(response: ServerResponse, status: number, body: unknown): void {
   response.writeHead(status, { "content-type": "application/json", "cache-control": "no-store" });
-  response.end(JSON.stringify(body));
+  // A final newline, for people who ask by curl.
+  response.end(`${JSON.stringify(body)}\n`);
 }
 
 export function sendError(response: ServerResponse, error: unknown): void {

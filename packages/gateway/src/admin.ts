@@ -145,7 +145,8 @@ function send(
   body: unknown,
   headers: Readonly<Record<string, string>> = {},
 ): void {
-  const text = JSON.stringify(body);
+  // A final newline, for people who ask by curl.
+  const text = `${JSON.stringify(body)}\n`;
   response.writeHead(status, {
     "content-type": "application/json",
     "content-length": String(Buffer.byteLength(text)),
