@@ -60,6 +60,8 @@ export class Control {
   /** What the last tick found of the weights that were published before it; null before the first. */
   certified: { readonly wallMs: number; readonly gate: Gate } | null = null;
   #fleet: Fleet;
+  /** Health and ready replicas of each engine as last logged: its probe and its metrics page bring the same news. */
+  readonly #toldOf = new Map<string, string>();
   readonly #prober: Prober;
   readonly #collector: Collector;
   readonly #loop: TickLoop;
@@ -230,7 +232,10 @@ export class Control {
 
   #engineChanged(id: string): void {
     const { health, healthReason, readyReplicas, observation } = this.engineStates().get(id)!;
-    this.logger.info({ engine: id, health, healthReason, readyReplicas }, `engine ${id} is ${health}`);
+    const told = `${health} ${readyReplicas}`;
+    if (this.#toldOf.get(id) !== told)
+      this.logger.info({ engine: id, health, healthReason, readyReplicas }, `engine ${id} is ${health}`);
+    this.#toldOf.set(id, told);
     this.feed.send({ event: "signals", data: { engines: { [id]: observation.signals } } });
     this.#hurryIfLost();
   }
