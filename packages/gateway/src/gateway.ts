@@ -111,7 +111,7 @@ export async function startGateway(options: GatewayOptions): Promise<Gateway> {
     }),
   ];
   logger.info(
-    { url, adminUrl, cluster, router: plane.kind, snapshot: snapshots.tag ?? "bootstrap" },
+    { listen: options.listen, url, adminUrl, cluster, router: plane.kind, snapshot: snapshots.tag ?? "bootstrap" },
     "gateway listens",
   );
 
