@@ -118,10 +118,17 @@ export class GuardPenalties {
 /** A line of the log for each change of what speaks against an engine. */
 export function tellEvidence(log: Logger, engine: string, evidence: PenaltyEvidence | null): void {
   if (evidence === null) log.info({ engine }, "nothing speaks against this engine any more");
-  else if (evidence.state === "capped") log.warn({ engine, ...evidence }, "no penalty: the limits are reached");
+  else if (evidence.state === "capped" && evidence.kind === "slow") log.info({ engine, ...evidence }, SLOW_CAPPED);
+  else if (evidence.state === "capped") log.warn({ engine, ...evidence }, FAILING_CAPPED);
   else if (evidence.state === "penalised") log.warn({ engine, ...evidence }, "engine is penalised");
   else log.info({ engine, ...evidence }, `engine is ${evidence.state}`);
 }
+
+/** Also what more load than was planned for looks like, as right after a drain: nothing that a person need look at. */
+const SLOW_CAPPED =
+  "engine answers late and keeps its share: the others have no room for more by the limits of penalties";
+const FAILING_CAPPED =
+  "engine fails and keeps its share: there is no other, or penalties take as much of the traffic already as they may";
 
 function engineIn({ engines }: ClusterSnapshot, id: string): SnapshotEngine | undefined {
   return Object.hasOwn(engines, id) ? engines[id] : undefined;
