@@ -66,6 +66,12 @@ export class ChildGroup {
     return child;
   }
 
+  /** Says to a child that waits for it that what it asks is there. */
+  tell(child: Child): void {
+    // One that has ended meanwhile has told so by its end.
+    if (child.process.connected) child.process.send({ begin: true });
+  }
+
   /** Ends the children of the highest tier first; whoever is left after `graceMs` is killed. */
   async stop(graceMs: number): Promise<void> {
     this.#stopping = true;

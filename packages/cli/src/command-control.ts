@@ -2,7 +2,7 @@ import type { Command } from "commander";
 import { adminToken, parseAddress } from "./address.ts";
 import { badUsage } from "./exit-code.ts";
 import { createLog } from "./log.ts";
-import { tellReady, untilStopped } from "./process-life.ts";
+import { tellReady, untilStopped, untilTold } from "./process-life.ts";
 import { readFleetFiles } from "./read-fleet.ts";
 import { watchFleet } from "./reload-fleet.ts";
 
@@ -41,6 +41,8 @@ async function control(flags: ControlFlags): Promise<void> {
   makeOwnFolder("--store", flags.store);
   const stopped = untilStopped({ hangupEnds: false });
   const logger = createLog("control", process.env);
+  const early = await Promise.race([untilTold(), stopped]);
+  if (early !== undefined) return;
   const running = await startControl({
     fleet: files.fleet,
     store: openDirectoryStore({

@@ -30,6 +30,19 @@ export function isChild(): boolean {
 
 export type StopReason = "SIGINT" | "SIGTERM" | "SIGHUP" | "parent gone";
 
+/** Resolves when the parent says that what this program asks is there; at once where nobody started it as a child. */
+export function untilTold(): Promise<void> {
+  if (!isChild()) return Promise.resolve();
+  return new Promise((resolve) => {
+    process.once("message", () => {
+      process.channel?.unref();
+      resolve();
+    });
+    // Nothing else keeps the process meanwhile.
+    process.channel?.ref();
+  });
+}
+
 /** Tells the parent, where there is one, that this process now does what it was started for. */
 export function tellReady(): void {
   process.send?.({ ready: true } satisfies ChildMessage);
