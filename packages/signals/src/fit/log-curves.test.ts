@@ -64,6 +64,26 @@ describe("load levels of a log", () => {
     }
   });
 
+  it("that are too short beside others in one log are named by their requests in flight, each run alone is a level", async () => {
+    // Each level as many requests, so the higher ones last less.
+    const lasting = [1, 2, 4, 8, 16].map((clients) => ({ clients, forMs: (210 / clients) * (1040 + 53.5 * clients) }));
+    let fromMs = 0;
+    const rows = lasting.flatMap(({ clients, forMs }) => {
+      const some = stage(clients, fromMs, forMs);
+      fromMs += forMs + 2500;
+      return some;
+    });
+    const { curves, left } = await curvesOf(rows);
+    const seen = curves[0]!.points.map(({ inFlight }) => Math.round(inFlight));
+    const named = Object.keys(left).flatMap((why) => /^requests at about (\d+) in flight/.exec(why)?.[1] ?? []);
+    expect(seen.length).toBeLessThan(5);
+    expect([...seen, ...named.map(Number)]).toEqual([1, 2, 4, 8, 16]);
+    // None is counted twice.
+    const counted = Object.values(left).reduce((sum, count) => sum + count, 0);
+    expect(counted + curves[0]!.log!.requests).toBe(rows.length);
+    expect(fitProfile(curves[0]!, { curves, data: "log", licence: undefined }).source.saturation).toBe("extrapolated");
+  });
+
   it("are of the mean request where prompts and answers differ, and what a prompt token takes is found", async () => {
     const { curves } = await curvesOf(sweep(LEVELS, seededRandom(3)));
     const { points, log, promptTokens, outputTokens } = curves[0]!;

@@ -2,7 +2,7 @@ import { deploymentName, type LoadCurve, type LoadCurves, type LoadPoint } from 
 import { nonNegativeLeastSquares } from "./nnls.ts";
 import { prefillPart, rounded } from "./profile-figures.ts";
 import type { LoggedRequest, RequestLog } from "./request-log.ts";
-import { loadOfRun, type RunLoad, type Stretch } from "./run-load.ts";
+import { isLike, loadOfRun, type RunLoad, type Stretch } from "./run-load.ts";
 
 /** Fewest requests of a load level. The mean of 20 is off by some 10 % where times spread by half of their mean. */
 const LEVEL_REQUESTS = 20;
@@ -21,13 +21,14 @@ export function curvesOfLog(log: RequestLog, stated: "open" | "closed" | null = 
   const leave = (why: string, count: number): void => {
     if (count > 0) left[why] = (left[why] ?? 0) + count;
   };
+  let outside = 0;
   const groups = new Map<string, RunLoad[]>();
   const heads = new Map<string, { deployment: LoadCurve["deployment"]; workload: string }>();
   for (const run of log.runs) {
     const { deployment, workload } = run.group;
     const key = JSON.stringify([deploymentName(deployment), workload]);
     const load = loadOfRun(run, stated);
-    leave("requests outside of a steady load", load.outside);
+    outside += load.outside;
     groups.set(key, [...(groups.get(key) ?? []), load]);
     heads.set(key, { deployment, workload });
   }
@@ -39,9 +40,28 @@ export function curvesOfLog(log: RequestLog, stated: "open" | "closed" | null = 
     leave(`requests of load levels with fewer than ${LEVEL_REQUESTS}`, total(levels) - total(enough));
     const streamed = enough.filter(hasTimesBetweenTokens);
     leave("requests of load levels without a time between tokens", total(enough) - total(streamed));
+    for (const { inFlight, requests } of shortLevels(runs, streamed)) {
+      leave(
+        `requests at about ${inFlight} in flight, too few beside others in one log: give each level its own`,
+        requests,
+      );
+      outside -= requests;
+    }
     return streamed.length === 0 ? [] : [curveOf(heads.get(key)!, loop, stated, streamed)];
   });
+  leave("requests outside of a steady load", outside);
   return { curves, left };
+}
+
+/** Loads of a closed loop that stood still for too short a time to be levels, and that no level is near. */
+function shortLevels(runs: readonly RunLoad[], levels: readonly Level[]) {
+  const counts = new Map<number, number>();
+  for (const stretch of runs.flatMap(({ short }) => short)) {
+    if (levels.some((level) => isLike({ inFlight: inFlightOf(level) }, stretch))) continue;
+    const inFlight = Math.round(stretch.inFlight);
+    counts.set(inFlight, (counts.get(inFlight) ?? 0) + stretch.to - stretch.from);
+  }
+  return [...counts].map(([inFlight, requests]) => ({ inFlight, requests }));
 }
 
 type Level = readonly Stretch[];

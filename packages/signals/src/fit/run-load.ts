@@ -22,6 +22,8 @@ export interface RunLoad {
   readonly steady: readonly (readonly Stretch[])[];
   /** Requests that belong to none: warm-up, drain, and load that was changing. */
   readonly outside: number;
+  /** Of a closed loop: loads that stood still among those outside, for less than a window. */
+  readonly short: readonly Stretch[];
 }
 
 /**
@@ -71,6 +73,7 @@ export function loadOfRun(run: LoggedRun, stated: "open" | "closed" | null): Run
     loop,
     steady,
     outside: size - steady.flat().reduce((total, { from, to }) => total + to - from, 0),
+    short: [],
   });
 
   const windowMs = Math.max(
@@ -88,15 +91,37 @@ export function loadOfRun(run: LoggedRun, stated: "open" | "closed" | null): Run
   const loads = windows.map(load).sort((a, b) => a - b);
   const at = (part: number): number => loads[Math.round(part * (loads.length - 1))]!;
   if (!differ(at(0.1), at(0.9), SAME_LOAD, 2 * NOISE * Math.sqrt(at(0.5)))) return done([windows]);
-  return done(
-    windows
-      .filter(({ fromMs, toMs }) => {
-        const halves = [stretch(fromMs, (fromMs + toMs) / 2), stretch((fromMs + toMs) / 2, toMs)].map(load);
-        const [low, high] = [Math.min(...halves), Math.max(...halves)];
-        return !differ(low, high, STEADY, 2 * NOISE * Math.sqrt(low + high));
-      })
-      .map((window) => [window]),
-  );
+  const steady = windows
+    .filter(({ fromMs, toMs }) => {
+      const halves = [stretch(fromMs, (fromMs + toMs) / 2), stretch((fromMs + toMs) / 2, toMs)].map(load);
+      const [low, high] = [Math.min(...halves), Math.max(...halves)];
+      return !differ(low, high, STEADY, 2 * NOISE * Math.sqrt(low + high));
+    })
+    .map((window) => [window]);
+  if (loop === "open") return done(steady);
+  const pieces = windowsOf(startMs, beginMs, lastMs, windowMs / PIECES).map(([from, to]) => stretch(from, to));
+  return { ...done(steady), short: standing(pieces).filter((each) => !steady.some(([one]) => isLike(one!, each))) };
+
+  /** Pieces in a row under one load, each row as one stretch. */
+  function standing(all: readonly Stretch[]): Stretch[] {
+    const rows: Stretch[][] = [];
+    for (const piece of all) {
+      const row = rows.at(-1);
+      const before = row?.at(-1);
+      if (before !== undefined && before.toMs >= piece.fromMs && isLike(before, piece)) row!.push(piece);
+      else rows.push([piece]);
+    }
+    return rows.filter(({ length }) => length >= PIECES_MIN).map((row) => stretch(row[0]!.fromMs, row.at(-1)!.toMs));
+  }
+}
+
+/** A window is cut in so many; so many in a row under one load show one that did not last for a window. */
+const PIECES = 16;
+const PIECES_MIN = 3;
+
+/** Whether two stretches of a closed loop have one load. */
+export function isLike(one: Pick<Stretch, "inFlight">, other: Pick<Stretch, "inFlight">): boolean {
+  return Math.abs(one.inFlight - other.inFlight) <= (STEADY * (one.inFlight + other.inFlight)) / 2;
 }
 
 function byStart(run: LoggedRun): Uint32Array {
