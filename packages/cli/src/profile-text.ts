@@ -33,7 +33,9 @@ export function showFits(fits: readonly CurveFit[], left: Readonly<Record<string
   const parts = [showTable(head, rows)];
   if (fits.length > MOST_ROWS) parts.push(`… and ${fits.length - MOST_ROWS} more; --json has all\n`);
   if (fits.some(({ profile }) => profile.source.saturation !== "measured"))
-    parts.push("work/s with a ?: saturation was not seen; the capacity is reckoned, at most a quarter above what was\n");
+    parts.push(
+      "work/s with a ?: saturation was not seen; the capacity is reckoned, at most a quarter above what was\n",
+    );
   parts.push(middle(fits, msEach));
   const past = fits.reduce((sum, { profile }) => sum + profile.source.pastSaturation, 0);
   const rest = past === 0 ? left : { ...left, "load levels past saturation": past };
