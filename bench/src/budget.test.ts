@@ -3,7 +3,7 @@ import { describe, expect, it } from "vitest";
 import { type Budgets, readBudgets, verdictOn } from "./budget.ts";
 import type { BenchCase } from "./case.ts";
 import { fastestNs } from "./fastest.ts";
-import { holdToBudgets, showHeld } from "./hold-to-budgets.ts";
+import { holdToBudgets, showHeld, showVerdict } from "./hold-to-budgets.ts";
 
 const BUDGET = { measured: 2, budget: 3, why: "a test" };
 
@@ -51,6 +51,9 @@ describe("holding cases to their budgets", () => {
       ["disturbed", "within", 8],
     ]);
     expect(showHeld(held[1]!, BUDGET)).toBe("OVER   slowed: 4.00 (budget 3, was 2; 16 rounds)");
+    expect(showVerdict(held, 0)).toBe("1 past budget, 2 within budget");
+    expect(showVerdict([held[0]!, { ...held[1]!, verdict: "unsure" }], 2)).toBe("2 gone, 1 unsure, 1 within budget");
+    expect(showVerdict([held[0]!], 0)).toBe("1 within budget");
   });
 
   it("asks the same of a slow machine as of a fast one", async () => {

@@ -38,6 +38,22 @@ export async function holdToBudgets(
   return [...held].map(([name, ratios]) => ({ name, ratios, verdict: verdictOn(ratios, budgets[name]!) }));
 }
 
+/** What the figures of `showHeld` are. */
+export const HELD_HEAD =
+  "times of the yardstick (src/yardstick.ts): the median of the rounds (its budget, what it was when that was set; rounds)";
+
+/** The last line: how it ended, with what has a budget and is no case any more. */
+export function showVerdict(held: readonly HeldCase[], gone: number): string {
+  const count = (verdict: Verdict): number => held.filter((each) => each.verdict === verdict).length;
+  const parts = [
+    ...(count("over") > 0 ? [`${count("over")} past budget`] : []),
+    ...(gone > 0 ? [`${gone} gone`] : []),
+    ...(count("unsure") > 0 ? [`${count("unsure")} unsure`] : []),
+    `${count("within")} within budget`,
+  ];
+  return parts.join(", ");
+}
+
 export function showHeld({ name, ratios, verdict }: HeldCase, { budget, measured }: Budgets[string]): string {
   const word = verdict === "over" ? "OVER" : verdict;
   const figures = `${median(ratios).toPrecision(3)} (budget ${budget}, was ${measured}; ${ratios.length} rounds)`;

@@ -4,7 +4,7 @@ import { type Budgets, readBudgets } from "./budget.ts";
 import type { BenchCase, BenchGroup, OpenGroup } from "./case.ts";
 import { crossing } from "./crossing.ts";
 import { fastestNs } from "./fastest.ts";
-import { holdToBudgets, showHeld } from "./hold-to-budgets.ts";
+import { HELD_HEAD, holdToBudgets, showHeld, showVerdict } from "./hold-to-budgets.ts";
 import { observe } from "./observe.ts";
 import { pick } from "./pick.ts";
 import { solver } from "./solver.ts";
@@ -35,7 +35,9 @@ async function shortBench(groups: readonly OpenGroup[], budgets: Budgets): Promi
   for (const name of gone) console.log(`GONE   ${name}: has a budget and is no case any more`);
   const cases = Object.keys(budgets).flatMap((name) => all.get(name) ?? []);
   const held = await holdToBudgets(cases, budgets, yardstick(), (each) => fastestNs(each, CASE_MS));
+  console.log(HELD_HEAD);
   for (const each of held) console.log(showHeld(each, budgets[each.name]!));
+  console.log(showVerdict(held, gone.length));
   return gone.length > 0 || held.some(({ verdict }) => verdict === "over") ? 1 : 0;
 }
 
