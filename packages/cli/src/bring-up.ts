@@ -25,6 +25,8 @@ export interface UpRun {
 /** What a run shows when it stands. */
 export interface UpOutcome {
   readonly measure: UpMeasure;
+  /** Of the same run when it has gone on for longer; null where nothing is driven. */
+  readonly later: Promise<UpMeasure> | null;
   readonly nearest: NearestOnly;
   /** What the gateways route with. */
   readonly router: string;
@@ -37,16 +39,16 @@ export async function bringUp(run: UpRun): Promise<UpOutcome> {
   const controlUrl = local(ports.control);
   const common = ["--fleet", run.fleetFile];
   const store = join(run.folder, "store");
-  // Gateways that start before there is a control plane to ask would complain of it.
-  const first = [
-    group.start({ name: "emulate", tier: 0 }, ["emulate", ...common], env),
-    group.start(
-      { name: "control", tier: 0 },
-      ["control", ...common, "--admin", address(ports.control), "--store", store],
-      env,
-    ),
-  ];
-  await Promise.all(first.map((child) => child.ready));
+  // They load side by side; but a control plane that asks engines before they listen would complain of them, and gateways of it.
+  const engines = group.start({ name: "emulate", tier: 0 }, ["emulate", ...common], env);
+  const control = group.start(
+    { name: "control", tier: 0 },
+    ["control", ...common, "--admin", address(ports.control), "--store", store],
+    env,
+  );
+  await engines.ready;
+  group.tell(control);
+  await control.ready;
   const gateways = [...fleet.clusters.keys()].map((cluster) => {
     const args = ["gateway", "--cluster", cluster, ...common, "--control", controlUrl];
     args.push("--state", join(run.folder, `gateway-${cluster}`), "--listen", address(ports.gateways.get(cluster)!));
@@ -58,12 +60,14 @@ export async function bringUp(run: UpRun): Promise<UpOutcome> {
   const snapshots = () => fetchSnapshots(controlUrl, fleet.clusters.keys(), process.env.GUIDEVANE_ADMIN_TOKEN);
   const driven = run.talk && [...fleet.demandRps.values()].some((byClass) => byClass.size > 0);
   // The driver waits for each gateway by itself.
-  if (driven) await measureDriven(run, env, measurement, snapshots);
+  const measured = driven ? measureDriven(run, env, measurement, snapshots) : null;
+  const settled = await measured?.settled;
   await Promise.all(gateways.map((child) => child.ready));
   if (!driven) measurement.addSnapshots(await firstSnapshots(snapshots));
 
   return {
-    measure: measurement.result(),
+    measure: settled ?? measurement.result(),
+    later: measured?.later ?? null,
     nearest: nearestOnly(planInputs(fleet)),
     router: await routerKind(run),
   };
@@ -71,43 +75,50 @@ export async function bringUp(run: UpRun): Promise<UpOutcome> {
 
 type FetchSnapshots = () => ReturnType<typeof fetchSnapshots>;
 
-/** Starts the driver and collects its reports and the snapshots in force, until there is enough to show. */
+/** Starts the driver and collects its reports and the snapshots in force, until there is enough to show; then its reports alone. */
 function measureDriven(
   run: UpRun,
   env: NodeJS.ProcessEnv,
   measurement: UpMeasurement,
   snapshots: FetchSnapshots,
-): Promise<void> {
+): { readonly settled: Promise<UpMeasure>; readonly later: Promise<UpMeasure> } {
   const args = ["drive", "--fleet", run.fleetFile, "--json", "--every", "1"];
   for (const [cluster, port] of run.ports.gateways) args.push("--gateway", `${cluster}=${local(port)}`);
-  return new Promise((resolve, reject) => {
-    const driven = sum([...run.fleet.demandRps.values()].flatMap((byClass) => [...byClass.values()]));
-    let warm = 0;
-    let measured = 0;
-    let waiting = false;
-    const giveUpMs = performance.now() + FIRST_SNAPSHOT_MS;
-    run.group.start({ name: "drive", tier: 2 }, args, env, (line) => {
-      const report = JSON.parse(line) as DriveReport;
-      if (measured >= MEASURED_REPORTS || waiting || report.cells.every(({ sent }) => sent === 0)) return;
-      warm += 1;
-      if (warm <= WARM_UP_REPORTS) return;
-      waiting = true;
-      snapshots().then((found) => {
-        waiting = false;
-        if (found === null) {
-          if (performance.now() > giveUpMs) reject(noSnapshot());
-          return;
-        }
-        // On a busy machine traffic takes longer to come up, and a plan for half of it would be shown beside all of it.
-        const known = plannedRps(found) >= KNOWN_PART * driven;
-        if (measured === 0 && !known && warm < MOST_WARM_UP_REPORTS) return;
-        measurement.addSnapshots(found);
-        measurement.addReport(report);
-        measured += 1;
-        if (measured === MEASURED_REPORTS) resolve();
-      }, reject);
-    });
+  const settled = Promise.withResolvers<UpMeasure>();
+  const later = Promise.withResolvers<UpMeasure>();
+  const driven = sum([...run.fleet.demandRps.values()].flatMap((byClass) => [...byClass.values()]));
+  let warm = 0;
+  let measured = 0;
+  let waiting = false;
+  const giveUpMs = performance.now() + FIRST_SNAPSHOT_MS;
+  run.group.start({ name: "drive", tier: 2 }, args, env, (line) => {
+    const report = JSON.parse(line) as DriveReport;
+    if (measured >= LATER_REPORTS || waiting || report.cells.every(({ sent }) => sent === 0)) return;
+    if (measured >= MEASURED_REPORTS) {
+      measurement.addReport(report);
+      measured += 1;
+      if (measured === LATER_REPORTS) later.resolve(measurement.result());
+      return;
+    }
+    warm += 1;
+    if (warm <= WARM_UP_REPORTS) return;
+    waiting = true;
+    snapshots().then((found) => {
+      waiting = false;
+      if (found === null) {
+        if (performance.now() > giveUpMs) settled.reject(noSnapshot());
+        return;
+      }
+      // On a busy machine traffic takes longer to come up, and a plan for half of it would be shown beside all of it.
+      const known = plannedRps(found) >= KNOWN_PART * driven;
+      if (measured === 0 && !known && warm < MOST_WARM_UP_REPORTS) return;
+      measurement.addSnapshots(found);
+      measurement.addReport(report);
+      measured += 1;
+      if (measured === MEASURED_REPORTS) settled.resolve(measurement.result());
+    }, settled.reject);
   });
+  return { settled: settled.promise, later: later.promise };
 }
 
 function plannedRps(byCluster: ReadonlyMap<string, ClusterSnapshot>): number {
@@ -154,6 +165,8 @@ const WARM_UP_REPORTS = 3;
 const MOST_WARM_UP_REPORTS = 7;
 const KNOWN_PART = 0.85;
 const MEASURED_REPORTS = 5;
+/** Of which those are the first: at 90 % load the queues of five seconds say little of the mean. */
+const LATER_REPORTS = 30;
 
 export function local(port: number): string {
   return `http://127.0.0.1:${port}`;

@@ -11,13 +11,14 @@ import { type StopReason, untilStopped } from "./process-life.ts";
 import { readFleet, readInput } from "./read-fleet.ts";
 import { DEFAULT_FLEET, rewriteFleet, scaleFactor } from "./up-fleet.ts";
 import { planPorts, takenPorts } from "./up-ports.ts";
-import { curlLine, showUp } from "./up-text.ts";
+import { curlLine, showLater, showUp } from "./up-text.ts";
 
 interface UpFlags {
   fleet?: string;
   demand: string;
   port: string;
   threads: string;
+  scale?: string;
   json?: true;
 }
 
@@ -34,6 +35,10 @@ export function addUp(program: Command): void {
       "the first gateway's port; +1 … are the others', +90 control's, +100 … admin, +200 … engines",
       "8080",
     )
+    .option(
+      "--scale <part>",
+      "take this part of the fleet file's capacities and demand, above 0, at most 1 (default: what this machine's cores carry)",
+    )
     .option("--json", "print what the table has as one line of JSON")
     .option("--threads <n>", "threads of each gateway that serve requests", "1")
     .action((flags: UpFlags) => up(flags));
@@ -48,7 +53,8 @@ async function up(flags: UpFlags): Promise<void> {
   const taken = await takenPorts(ports);
   if (taken.length > 0) throw new CommandFailure(`port ${taken.join(", ")} is in use by another program; try --port`);
 
-  const factor = scaleFactor(asked, availableParallelism());
+  const factor =
+    flags.scale === undefined ? scaleFactor(asked, availableParallelism()) : parseScale("--scale", flags.scale);
   const stopped = untilStopped();
   const folder = await mkdtemp(join(tmpdir(), "guidevane-"));
   const group = new ChildGroup();
@@ -64,11 +70,11 @@ async function up(flags: UpFlags): Promise<void> {
       talk: flags.demand === "talk",
       threads,
     };
-    if (!flags.json) process.stdout.write(showStart(run, factor));
+    if (!flags.json) process.stdout.write(showStart(run, factor, flags.scale === undefined));
     const end = await untilEnd(
       stopped,
       group,
-      bringUp(run).then((outcome) => process.stdout.write(flags.json ? upJson(run, outcome) : upText(run, outcome))),
+      bringUp(run).then((outcome) => show(run, outcome, flags.json ?? false)),
     );
     if (end.broken !== null) throw new CommandFailure(end.broken);
   } finally {
@@ -96,6 +102,11 @@ async function untilEnd(
 
 const CHILD_END_MS = 500;
 
+async function show(run: UpRun, outcome: UpOutcome, json: boolean): Promise<void> {
+  process.stdout.write(json ? upJson(run, outcome) : upText(run, outcome));
+  if (!json && outcome.later !== null) process.stdout.write(`\n${showLater(await outcome.later)}\n`);
+}
+
 function upText(run: UpRun, { measure, nearest, router }: UpOutcome): string {
   const { cluster, url, model } = whatToTry(run);
   const table = showUp(measure, nearest, router);
@@ -118,13 +129,19 @@ function whatToTry({ fleet, ports }: UpRun): { cluster: string; url: string; mod
   return { cluster, url: local(ports.gateways.get(cluster)!), model: spec?.model ?? engine!.models[0]! };
 }
 
-function showStart({ fleet, ports, talk }: UpRun, factor: number): string {
+/** A part, above 0. @throws GuidevaneError `bad_usage` */
+function parseScale(flag: string, text: string): number {
+  const part = /^(0?\.\d{1,6}|1)$/.test(text) ? Number(text) : 0;
+  return part > 0 ? part : badUsage(flag, text, "must be above 0 and at most 1");
+}
+
+function showStart({ fleet, ports, talk }: UpRun, factor: number, byCores: boolean): string {
   const lines = [
     `${fleet.engines.size} emulated engines, ${fleet.clusters.size} gateways and a control plane on this machine.`,
   ];
   if (factor < 1)
     lines.push(
-      `Capacities and demand are the fleet file's times ${factor}, which is what ${availableParallelism()} cores carry.`,
+      `Capacities and demand are the fleet file's times ${factor}${byCores ? `, which is what ${availableParallelism()} cores carry` : ""}.`,
     );
   for (const [cluster, port] of ports.gateways)
     lines.push(`  gateway ${cluster}  ${local(port)}  (admin ${local(ports.gatewayAdmins.get(cluster)!)})`);

@@ -21,6 +21,8 @@ export interface UpMeasure {
   readonly gap: number;
   /** Of all whole answers, round trips included; null where nothing was driven. */
   readonly measuredMs: number | null;
+  /** Half of a 95 % interval about `measuredMs`; null where the seconds are too few to tell. */
+  readonly plusMinusMs: number | null;
   readonly answered: number;
   readonly failed: number;
   readonly seconds: number;
@@ -58,6 +60,7 @@ export class UpMeasurement {
       expectedMs: mean(certificates.map((each) => each.expectedLatencyMs)),
       gap: mean(certificates.map((each) => each.churnFree.gap)),
       measuredMs: answered === 0 ? null : latencyMs / answered,
+      plusMinusMs: plusMinusMs(this.#reports),
       answered,
       failed: sum(driven, (cell) => Object.values(cell.failures).reduce((total, count) => total + count, 0)),
       seconds: this.#reports.reduce((total, report) => total + report.elapsedMs, 0) / 1000,
@@ -98,6 +101,30 @@ export class UpMeasurement {
     });
   }
 }
+
+/**
+ * By means of batches that follow each other: answers of one second resemble each other, since they met the same queues, and
+ * count as one.
+ */
+function plusMinusMs(reports: readonly DriveReport[]): number | null {
+  const size = Math.floor(reports.length / BATCHES);
+  if (size === 0) return null;
+  const batches = Array.from({ length: BATCHES }, () => ({ answered: 0, latencyMs: 0 }));
+  for (const [index, { cells }] of reports.entries()) {
+    const batch = batches[Math.min(BATCHES - 1, Math.floor(index / size))]!;
+    batch.answered += sum(cells, (cell) => cell.answered);
+    batch.latencyMs += sum(cells, (cell) => (cell.meanMs ?? 0) * cell.answered);
+  }
+  const answered = sum(batches, (batch) => batch.answered);
+  if (answered === 0) return null;
+  const meanMs = sum(batches, (batch) => batch.latencyMs) / answered;
+  const squares = sum(batches, (batch) => (batch.latencyMs - meanMs * batch.answered) ** 2);
+  return (STUDENT_T * Math.sqrt((squares * BATCHES) / (BATCHES - 1))) / answered;
+}
+
+const BATCHES = 5;
+/** Two-sided 95 %, four degrees of freedom. */
+const STUDENT_T = 2.776;
 
 /** Every cluster's present snapshot, or null while there is none. Rejects when the control plane can't be reached. */
 export async function fetchSnapshots(

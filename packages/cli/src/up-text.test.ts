@@ -4,7 +4,7 @@ import { describe, expect, it } from "vitest";
 import { readFleet } from "./read-fleet.ts";
 import { DEFAULT_FLEET } from "./up-fleet.ts";
 import { UpMeasurement } from "./up-measure.ts";
-import { curlLine, showUp } from "./up-text.ts";
+import { curlLine, showLater, showUp } from "./up-text.ts";
 
 const fleet = await readFleet(DEFAULT_FLEET);
 
@@ -118,7 +118,37 @@ describe("what up prints", () => {
     measurement.addReport(late);
     const text = showUp(measurement.result(), nearest, "native");
     expect(text).toMatch(/^note .*up to 900 ms late/m);
-    expect(text).toMatch(/^failed +3 requests: 3 × http 502 at b$/m);
+    expect(text).toMatch(/^failed +3 requests: 3 × http 502 at gateway b$/m);
+  });
+
+  it("says who refused and what to do", () => {
+    const measurement = measured();
+    const [cell] = report([{ cluster: "b", engines: {}, meanMs: 0 }]).cells;
+    measurement.addReport({
+      elapsedMs: 1000,
+      inFlight: 0,
+      lateMs: 1,
+      cells: [{ ...cell!, failures: { "http 429 busy": 3 } }],
+    });
+    const text = showUp(measurement.result(), nearest, "native");
+    expect(text).toMatch(/^failed +3 requests: 3 × http 429 busy at gateway b$/m);
+    expect(text).toMatch(/^note +a gateway refuses .*smaller --scale$/m);
+  });
+
+  it("has the spread of five seconds, and of all seconds in a later line", () => {
+    const measurement = new UpMeasurement(fleet);
+    measurement.addSnapshots(new Map([["a", snapshot("a", ["engine-a"], [1], 300)]]));
+    for (const meanMs of [280, 290, 300, 310, 320])
+      measurement.addReport(report([{ cluster: "a", engines: { "engine-a": 10 }, meanMs }]));
+    // The means' deviation is √250 = 15.8 ms, of their mean 7.07, times Student's 2.776.
+    expect(measurement.result().plusMinusMs).toBeCloseTo(19.63, 2);
+    expect(showUp(measurement.result(), nearest, "native")).toContain("300 ± 20 ms measured over 50 requests in 5 s");
+    for (const meanMs of [320, 310, 300, 290, 280])
+      measurement.addReport(report([{ cluster: "a", engines: { "engine-a": 10 }, meanMs }]));
+    // Batches of two seconds: 285, 305, 320, 305, 285.
+    expect(showLater(measurement.result())).toBe(
+      "after 10 s        300 ± 19 ms measured over 100 requests, beside the optimum's 300 ms",
+    );
   });
 
   it("has a curl line that a shell takes as one", () => {

@@ -24,11 +24,21 @@ export function showUp(measure: UpMeasure, nearest: NearestOnly, router: string)
     `router            ${router}`,
   ];
   if (measure.failed > 0) lines.push(`failed            ${measure.failed} requests: ${showFailures(measure)}`);
+  if (refused(measure))
+    lines.push(
+      "note              a gateway refuses (429, 503) what its engines have no room for; on a slow machine start with a smaller --scale",
+    );
   if (measure.lateMs > BUSY_MS)
     lines.push(
-      `note              the driver was up to ${measure.lateMs.toFixed(0)} ms late: this machine is busy, and what it measures is too long`,
+      `note              the driver was up to ${measure.lateMs.toFixed(0)} ms late: other work keeps this machine busy, and the times measured may be off`,
     );
   return `${lines.join("\n")}\n`;
+}
+
+/** The line that follows when the run has gone on for longer. */
+export function showLater(measure: UpMeasure): string {
+  const failed = measure.failed === 0 ? "" : `; failed ${measure.failed}: ${showFailures(measure)}`;
+  return `${`after ${measure.seconds.toFixed(0)} s`.padEnd(18)}${showMeasured(measure)}, beside the optimum's ${measure.expectedMs.toFixed(0)} ms${failed}`;
 }
 
 /** Timers and garbage collection alone make a driver some 10–30 ms late. */
@@ -46,12 +56,18 @@ function showShare(engine: { weight: number; share: number | null } | undefined)
   return engine.share === null ? weight : `${(100 * engine.share).toFixed(1)} (${weight})`;
 }
 
-function showLatency({ expectedMs, measuredMs, answered, seconds }: UpMeasure): string {
+function showLatency(measure: UpMeasure): string {
   const measured =
-    measuredMs === null
+    measure.measuredMs === null
       ? "nothing is driven"
-      : `${measuredMs.toFixed(0)} ms measured over ${answered} requests in ${seconds.toFixed(0)} s`;
-  return `optimum           ${expectedMs.toFixed(0)} ms mean latency, round trips included; ${measured}`;
+      : `${showMeasured(measure)} in ${measure.seconds.toFixed(0)} s soon after the start`;
+  return `optimum           ${measure.expectedMs.toFixed(0)} ms mean latency, round trips included; ${measured}`;
+}
+
+function showMeasured({ measuredMs, plusMinusMs, answered }: UpMeasure): string {
+  const spread = plusMinusMs === null ? "" : ` ± ${plusMinusMs.toFixed(0)}`;
+  const mean = measuredMs === null ? "nothing" : `${measuredMs.toFixed(0)}${spread} ms`;
+  return `${mean} measured over ${answered.toLocaleString("en-US")} requests`;
 }
 
 function showNearest(nearest: NearestOnly): string {
@@ -74,8 +90,14 @@ function showPercent(part: number): string {
   return `${(100 * part).toFixed(2)} %`;
 }
 
+function refused({ cells }: UpMeasure): boolean {
+  return cells.some(({ failures }) => Object.keys(failures).some((why) => /^http (429|503)/.test(why)));
+}
+
 function showFailures({ cells }: UpMeasure): string {
   return cells
-    .flatMap((cell) => Object.entries(cell.failures).map(([why, count]) => `${count} × ${why} at ${cell.cluster}`))
+    .flatMap((cell) =>
+      Object.entries(cell.failures).map(([why, count]) => `${count} × ${why} at gateway ${cell.cluster}`),
+    )
     .join("; ");
 }

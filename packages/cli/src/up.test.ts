@@ -120,7 +120,9 @@ describe.skipIf(process.platform === "win32")("guidevane up (needs process group
     // Itself, engines, control, three gateways, the driver.
     expect(groupOf(up)).toHaveLength(7);
     for (const cluster of ["a", "b", "c"]) expect(text).toMatch(new RegExp(`^${cluster} +chat +[\\d.]+ +`, "m"));
-    expect(text).toMatch(/^optimum +\d+ ms mean latency, round trips included; \d+ ms measured over \d+ requests/m);
+    expect(text).toMatch(
+      /^optimum +\d+ ms mean latency, round trips included; \d+ ± \d+ ms measured over [\d,]+ requests/m,
+    );
     expect(text).toContain("nearest-only      unbounded: engine-b would stand at 120 %");
     expect(text).toMatch(/^certificate +within \d+\.\d\d % of the best/m);
     expect(text).toMatch(/^router +(native|TypeScript \(no native router was loaded\))$/m);
