@@ -36,6 +36,8 @@ describe("an engine whose replicas are lost", () => {
     const events = feedEvents((await fetch(`${url}/v1/feed?cluster=west`)).body!);
     const told = async () => (await nextEvent(events, "signals")).engines.e2?.readyReplicas.value;
     expect(await told()).toBe(2);
+    // By its probe and by its metrics.
+    expect(test.logger.lines.filter(({ message }) => message === "engine e2 is ready")).toHaveLength(1);
     const planned = () => test.solver.seen.at(-1)?.engines.get("e2")?.readyReplicas;
     expect(planned()).toBe(2);
 

@@ -1,6 +1,7 @@
 import { ManualClock } from "@guidevane/core";
 import { afterEach, describe, expect, it } from "vitest";
 import type { Gateway } from "./gateway.ts";
+import { tellEvidence } from "./guard-penalties.ts";
 import { ScriptedControl } from "./testing/control.ts";
 import { fleetOf } from "./testing/fleet.ts";
 import { headerIn } from "./testing/raw-client.ts";
@@ -100,6 +101,19 @@ describe("an engine that answers with 500", () => {
       clock.advance(250);
     }
     expect((await shown(gateway)).a!.penalty).toMatchObject({ factor: 1, evidence: { state: "capped" } });
+  });
+});
+
+describe("a penalty that the limits forbid", () => {
+  it.each([
+    ["slow", "info", "answers late and keeps its share"],
+    ["failing", "warn", "fails and keeps its share"],
+  ] as const)("is told of where it is for %s, as %s", (kind, level, text) => {
+    const lines: string[] = [];
+    const to = (name: string) => (_fields: object, message: string) => void lines.push(`${name} ${message}`);
+    const log = { info: to("info"), warn: to("warn"), error: to("error") };
+    tellEvidence(log, "a", { kind, state: "capped", sinceMs: 0, factor: 1, logRatio: 20 });
+    expect(lines).toEqual([expect.stringMatching(`^${level} engine ${text}`)]);
   });
 });
 
