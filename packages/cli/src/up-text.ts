@@ -60,7 +60,7 @@ function showLatency(measure: UpMeasure): string {
   const measured =
     measure.measuredMs === null
       ? "nothing is driven"
-      : `${showMeasured(measure)} in ${measure.seconds.toFixed(0)} s soon after the start`;
+      : `${showMeasured(measure)} in ${measure.seconds.toFixed(0)} s; queues began empty`;
   return `optimum           ${measure.expectedMs.toFixed(0)} ms mean latency, round trips included; ${measured}`;
 }
 
