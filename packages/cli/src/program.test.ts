@@ -95,6 +95,7 @@ describe("the program", { timeout: 60_000 }, () => {
     ["a fleet file that is not there", ["fleet", "check", "/nowhere.yaml"], 'can\'t read "/nowhere.yaml" (ENOENT)'],
     ["a port that can't be", ["up", "--port", "70000"], '--port: must be a port, 0 to 65535 (got "70000")'],
     ["a demand that can't be", ["up", "--demand", "lots"], '--demand: must be talk or none (got "lots")'],
+    ["a scale", ["up", "--scale", "1.5"], '--scale: must be above 0 and at most 1 (got "1.5")'],
     ["threads", ["up", "--threads", "0"], '--threads: must be 1 to 256 (got "0")'],
     [
       "a kind that nobody emulates",
