@@ -102,7 +102,11 @@ describe("the program", { timeout: 60_000 }, () => {
       ["emulate", "--kind", "pool"],
       "--kind: must be vllm, sglang, tgi, trtllm, triton or",
     ],
-    ["an emulator without a port", ["emulate", "--model", "m", "--profile", PROFILE], "--port: is required"],
+    [
+      "an emulator without a port",
+      ["emulate", "--model", "m", "--profile", PROFILE],
+      "--port: required without --fleet",
+    ],
     [
       "an admin address without a port",
       [...CONTROL, "--admin", "localhost"],
@@ -182,28 +186,6 @@ describe("the program", { timeout: 60_000 }, () => {
     expect(summary.engines.map((each: { capacityWps: number }) => each.capacityWps)).toEqual([100, 100, 80]);
     expect(summary.classes).toMatchObject([{ name: "chat", work: 1, demandRps: 250 }]);
     expect(summary.warnings).toEqual([]);
-  });
-
-  it.each([
-    ["control", "--store"],
-    ["gateway", "--state"],
-  ])("exits 1 and names the path when the folder of %s %s is a file, in one line", async (command, flag) => {
-    const file = join(folder, "not-a-folder");
-    await writeFile(file, "");
-    const rest =
-      command === "control" ? [] : ["--cluster", "a", "--listen", "127.0.0.1:0", "--control", "http://127.0.0.1:1"];
-    const { code, stderr } = await runProcess([
-      command,
-      "--fleet",
-      DEFAULT_FLEET,
-      "--admin",
-      "127.0.0.1:0",
-      flag,
-      file,
-      ...rest,
-    ]);
-    expect(code).toBe(1);
-    expect(stderr.trim().split("\n").at(-1)).toMatch(/^guidevane: E\w+: .*not-a-folder/);
   });
 
   it("says nothing when nobody reads what it prints any more", async () => {
