@@ -8,6 +8,8 @@ import { CHAT, createSetup, eventually, metric, PLAIN_BODY, STREAM_BODY } from "
 const setup = createSetup(afterAll);
 const HEAD = `POST ${CHAT} HTTP/1.1\r\nhost: x\r\n`;
 
+const REJECTED = 'guidevane_requests_total{class="other",outcome="rejected"}';
+
 let gateway: Gateway;
 
 beforeAll(async () => {
@@ -40,9 +42,7 @@ describe("a refusal", () => {
     const client = await setup.client(own);
     client.socket.pause();
     client.send(`GET ${CHAT} HTTP/1.1\r\nhost: x\r\n\r\n`);
-    await eventually(
-      async () => (await metric(own, 'guidevane_requests_total{class="other",outcome="rejected"}')) === 1,
-    );
+    await eventually(async () => (await metric(own, REJECTED)) === 1);
     for (let at = 0; at < 3; at++) {
       await new Promise<unknown>((resolve) =>
         client.socket.write(`${HEAD}content-length: 13\r\n\r\n{"model":"m"}`, resolve),
@@ -53,6 +53,26 @@ describe("a refusal", () => {
     expect((await client.answer()).status).toBe(405);
     await client.closed;
     expect(engine.requests).toHaveLength(0);
+  });
+
+  it.each([
+    [431, `GET / HTTP/1.1\r\nx: ${"y".repeat(20_000)}`],
+    [400, "GET / HTTP/1.1\r\nx\r\n\r\n"],
+    [405, "CONNECT a:80 HTTP/1.1\r\nhost: a:80\r\n\r\n"],
+  ])("of what is no request, %s, is not lost by what the client goes on sending", async (status, bytes) => {
+    const own = await setup.before({ a: await setup.engine() });
+    const client = await setup.client(own);
+    client.socket.pause();
+    client.send(bytes);
+    await eventually(async () => (await metric(own, REJECTED)) === 1);
+    for (let at = 0; at < 3; at++) {
+      await new Promise<unknown>((resolve) => client.socket.write("y".repeat(1000), resolve));
+      await new Promise((resolve) => setImmediate(resolve));
+    }
+    client.socket.resume();
+    expect((await client.answer()).status).toBe(status);
+    await client.closed;
+    expect(await metric(own, REJECTED)).toBe(1);
   });
 
   it("of CONNECT is not written into the answer before it, and a client that resets then ends nothing", async () => {

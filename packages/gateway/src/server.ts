@@ -121,14 +121,18 @@ export function createFront(
     }
     // Who reads the body of a request that breaks off there tells of it.
     if (waiting.length === 0) onRefused();
-    socket.end(rawError(error), () => socket.destroy());
+    socket.write(rawError(error));
+    closeInOrder.call(socket as Socket);
   };
   server.on("connect", (_request: IncomingMessage, socket: Duplex) => {
     // From here on node leaves the socket to us, its errors too; unheard they would end the process.
     socket.on("error", () => socket.destroy());
+    socket.resume();
     refuseRaw(socket, CONNECT);
   });
   server.on("clientError", (error: NodeJS.ErrnoException, socket: Duplex) => {
+    // What comes after the refusal is no better; the connection is being closed.
+    if (socket.writableEnded && !socket.destroyed) return;
     if (error.code === "ECONNRESET" || !socket.writable) socket.destroy();
     else refuseRaw(socket, parserError(error, limits));
   });
