@@ -106,7 +106,7 @@ describe("an engine that answers with 500", () => {
 
 describe("a penalty that the limits forbid", () => {
   it.each([
-    ["slow", "info", "answers late and keeps its share"],
+    ["slow", "info", "answers slowly and keeps its share"],
     ["failing", "warn", "fails and keeps its share"],
   ] as const)("is told of where it is for %s, as %s", (kind, level, text) => {
     const lines: string[] = [];

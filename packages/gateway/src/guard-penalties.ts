@@ -126,7 +126,7 @@ export function tellEvidence(log: Logger, engine: string, evidence: PenaltyEvide
 
 /** Also what more load than was planned for looks like, as right after a drain: nothing that a person need look at. */
 const SLOW_CAPPED =
-  "engine answers late and keeps its share: the others have no room for more by the limits of penalties";
+  "engine answers slowly and keeps its share: the others have no room for more by the limits of penalties";
 const FAILING_CAPPED =
   "engine fails and keeps its share: there is no other, or penalties take as much of the traffic already as they may";
 
