@@ -15,7 +15,11 @@ import { ENDED, type Tally } from "./tally.ts";
 export const STORM_RULES = {
   guidevane: { parts: {}, client: {} },
   "no retries": { parts: { admission: false, penalties: false }, attempts: 1, client: {} },
-  "four attempts": { parts: { admission: false, penalties: false, budget: false }, attempts: 4, client: { attempts: 4 } },
+  "four attempts": {
+    parts: { admission: false, penalties: false, budget: false },
+    attempts: 4,
+    client: { attempts: 4 },
+  },
   "budget of 20 %": {
     parts: { admission: false, penalties: false, budget: false },
     attempts: 4,
