@@ -28,7 +28,7 @@ beforeAll(async () => {
   writeFileSync(join(folder, "package.json"), JSON.stringify({ name: "empty", private: true, type: "module" }));
   const tarballs = readdirSync(folder).filter((name) => name.endsWith(".tgz"));
   await npm(["install", "--prefer-offline", "--no-audit", "--no-fund", ...tarballs.map((name) => `./${name}`)], folder);
-}, 120_000);
+}, 240_000);
 
 afterAll(() => rmSync(folder, { recursive: true, force: true }));
 

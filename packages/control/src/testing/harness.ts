@@ -67,7 +67,7 @@ export class Harness {
   /** Lets probe rounds fall due one after another until the condition holds. */
   async roundsUntil(condition: () => Promise<boolean>): Promise<void> {
     for (let rounds = 0; !(await condition()); rounds++) {
-      if (rounds > 200) throw new Error("the condition never held");
+      if (rounds > 1000) throw new Error("the condition never held");
       this.clock.advance(100);
     }
   }
