@@ -43,7 +43,7 @@ describe.each(KINDS)("an emulated %s", (kind) => {
     while (signals.running !== 4 || signals.waiting !== 2) signals = await look();
     if (dialect.aside !== undefined) {
       // The page of slots is asked for later, and may be a prompt behind.
-      let used: number | null = null;
+      let used: unknown;
       while (used !== 4 / engine.model.slots) used = dialect.aside.read((await get(engine, dialect.aside.path)).text);
     } else if (signals.kvUsage !== "not-offered") {
       expect(signals.kvUsage).toBeGreaterThan(0);
