@@ -5,7 +5,7 @@ import { brotliDecompress, constants, gunzip, zstdDecompress } from "node:zlib";
 import type { Clock } from "@guidevane/core";
 import type { ApiError } from "./api-error.ts";
 import type { BodyMemory, BodyShare } from "./body-memory.ts";
-import type { FrontRequest } from "./front-request.ts";
+import type { BodySink, FrontRequest } from "./front-request.ts";
 import type { LoopTurns } from "./loop-turns.ts";
 
 export interface BodyLimits {
@@ -55,42 +55,71 @@ export function readBody(
   share: Pick<BodyShare, "add">,
   onRead: (read: BodyRead) => void,
 ): void {
-  const bytes = new ByteCollector();
-  const finish = (read: BodyRead): void => {
-    stopTimer();
-    request.onGone = null;
-    if (read.kind === "refused") request.readInto(null);
-    onRead(read);
-  };
-  const onWhole = (): void => finish({ kind: "body", bytes: bytes.take() });
-  const stopTimer = clock.after(limits.bodyMs, () =>
-    finish({
-      kind: "refused",
-      error: {
+  request.readInto(new BodyReading(request, limits, { clock, turns }, share, onRead));
+}
+
+/**
+ * A body on its way in. An object: with closures in its place, one of them held by the request, each request that had grown
+ * old in memory kept those after it until the next full collection, and young collections took 10 ms (`node --trace-gc`).
+ */
+class BodyReading implements BodySink {
+  readonly #request: FrontRequest;
+  readonly #bodyBytes: number;
+  readonly #turns: LoopTurns;
+  readonly #share: Pick<BodyShare, "add">;
+  readonly #onRead: (read: BodyRead) => void;
+  readonly #stopTimer: () => void;
+  readonly #bytes = new ByteCollector();
+
+  constructor(
+    request: FrontRequest,
+    { bodyBytes, bodyMs }: BodyLimits,
+    { clock, turns }: Pick<BodyParts, "clock" | "turns">,
+    share: Pick<BodyShare, "add">,
+    onRead: (read: BodyRead) => void,
+  ) {
+    this.#request = request;
+    this.#bodyBytes = bodyBytes;
+    this.#turns = turns;
+    this.#share = share;
+    this.#onRead = onRead;
+    this.#stopTimer = clock.after(bodyMs, () =>
+      this.#refuse({
         status: 408,
         code: "request_timeout",
-        message: `the body was not complete after ${limits.bodyMs} ms`,
+        message: `the body was not complete after ${bodyMs} ms`,
         close: true,
-      },
-    }),
-  );
-  request.onGone = () => finish({ kind: "gone" });
-  request.readInto({
-    onChunk(chunk) {
-      bytes.add(chunk);
-      if (bytes.length > limits.bodyBytes) finish({ kind: "refused", error: tooLarge(limits.bodyBytes) });
-      else if (!share.add(chunk.length)) finish({ kind: "refused", error: NO_ROOM });
-    },
-    onWhole() {
-      if (bytes.length <= HEAVY_BYTES) onWhole();
-      else {
-        stopTimer();
-        // Whether the client is still there is asked later.
-        request.onGone = null;
-        void turns.next().then(onWhole);
-      }
-    },
-  });
+      }),
+    );
+  }
+
+  onChunk(chunk: Buffer): void {
+    this.#bytes.add(chunk);
+    if (this.#bytes.length > this.#bodyBytes) this.#refuse(tooLarge(this.#bodyBytes));
+    else if (!this.#share.add(chunk.length)) this.#refuse(NO_ROOM);
+  }
+
+  onWhole(): void {
+    this.#stopTimer();
+    if (this.#bytes.length <= HEAVY_BYTES) this.#give();
+    // Whether the client is still there is asked later.
+    else void this.#turns.next().then(() => this.#give());
+  }
+
+  onGone(): void {
+    this.#stopTimer();
+    this.#onRead({ kind: "gone" });
+  }
+
+  #give(): void {
+    this.#onRead({ kind: "body", bytes: this.#bytes.take() });
+  }
+
+  #refuse(error: ApiError): void {
+    this.#stopTimer();
+    this.#request.readInto(null);
+    this.#onRead({ kind: "refused", error });
+  }
 }
 
 /** A chunk is a view of what was read from the socket with it; a body of one-byte chunks would hold a thousand times its size. */

@@ -4,6 +4,8 @@ import { IncomingMessage } from "node:http";
 export interface BodySink {
   onChunk(chunk: Buffer): void;
   onWhole(): void;
+  /** The client left before its end. */
+  onGone(): void;
 }
 
 /**
@@ -12,7 +14,7 @@ export interface BodySink {
  */
 export class FrontRequest extends IncomingMessage {
   #sink: BodySink | null = null;
-  /** The client's connection closed before the answer was out. Told once. */
+  /** The client's connection closed after the body and before the answer was out. Told once. */
   onGone: (() => void) | null = null;
 
   /** From now on what is read of the body goes there; with null to the stream, whose reader resumes it. */
@@ -36,7 +38,10 @@ export class FrontRequest extends IncomingMessage {
 
   override _destroy(error: Error | null, callback: (error?: Error | null) => void): void {
     const { onGone } = this;
+    const sink = this.#sink;
     this.onGone = null;
+    this.#sink = null;
+    sink?.onGone();
     onGone?.();
     super._destroy(error, callback);
   }
