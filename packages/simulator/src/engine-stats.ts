@@ -14,6 +14,11 @@ export class EngineStats {
   get succeeded(): number {
     return this.finished.stop + this.finished.length;
   }
+
+  /** Of the prompt tokens, 0..1; 0 before the first. */
+  get cachedShare(): number {
+    return this.promptTokens > 0 ? this.cachedTokens / this.promptTokens : 0;
+  }
 }
 
 const TTFT_BUCKETS = [

@@ -42,4 +42,11 @@ export function bareError({ message, type, param, status }: ApiError): { status:
   return { status, json: JSON.stringify({ object: "error", message, type, param, code: status }) };
 }
 
-export const FASTAPI_NOT_FOUND: string = JSON.stringify({ detail: "Not Found" });
+/** What servers made with FastAPI have in common, whatever engine is behind them. */
+export const FASTAPI = {
+  healthy: "",
+  pages: {},
+  checksModel: true,
+  headAtOnce: true,
+  notFound: JSON.stringify({ detail: "Not Found" }),
+} satisfies Partial<EmulatedKind>;

@@ -1,21 +1,20 @@
 import { MetricsPage } from "../metrics-page.ts";
-import { bareError, type EmulatedKind, type EngineState, FASTAPI_NOT_FOUND } from "./kind.ts";
+import { bareError, type EmulatedKind, type EngineState, FASTAPI } from "./kind.ts";
 
 /** SGLang 0.5: names of a recorded page, errors by its published protocol. */
 export const sglang: EmulatedKind = {
+  ...FASTAPI,
   healthPath: "/health",
-  healthy: "",
   metricsPath: "/metrics",
   metrics(state: EngineState): string {
     const { stats } = state;
     const page = new MetricsPage({ model_name: state.model, tp_rank: "0" });
     const kvTokens = state.kvBlocks * state.blockTokens;
-    const hitRate = stats.promptTokens > 0 ? stats.cachedTokens / stats.promptTokens : 0;
     page.gauge("sglang:num_running_reqs", "The number of running requests.", state.running);
     page.gauge("sglang:num_queue_reqs", "The number of requests in the waiting queue.", state.waiting);
     page.gauge("sglang:num_used_tokens", "The number of used tokens.", Math.round(state.kvUsage * kvTokens));
     page.gauge("sglang:token_usage", "The token usage.", state.kvUsage);
-    page.gauge("sglang:cache_hit_rate", "The prefix cache hit rate.", hitRate);
+    page.gauge("sglang:cache_hit_rate", "The prefix cache hit rate.", stats.cachedShare);
     page.gauge("sglang:max_total_num_tokens", "Maximum total number of tokens in the KV cache pool.", kvTokens);
     page.counter("sglang:prompt_tokens_total", "Number of prefill tokens processed.", stats.promptTokens);
     page.counter("sglang:generation_tokens_total", "Number of generation tokens processed.", stats.generationTokens);
@@ -26,9 +25,5 @@ export const sglang: EmulatedKind = {
     page.histogram("sglang:e2e_request_latency_seconds", "End-to-end latency in seconds.", stats.requestSeconds);
     return page.text();
   },
-  pages: {},
-  checksModel: true,
-  headAtOnce: true,
   refusal: bareError,
-  notFound: FASTAPI_NOT_FOUND,
 };

@@ -1,13 +1,13 @@
 import { MetricsPage } from "../metrics-page.ts";
-import { type EmulatedKind, type EngineState, FASTAPI_NOT_FOUND } from "./kind.ts";
+import { type EmulatedKind, type EngineState, FASTAPI } from "./kind.ts";
 
 /**
  * Triton with the TensorRT-LLM backend behind its OpenAI frontend: metrics of a recorded page, errors as FastAPI forms them.
  * A real one has its metrics at port 8002; here they are beside the rest.
  */
 export const triton: EmulatedKind = {
+  ...FASTAPI,
   healthPath: "/v2/health/ready",
-  healthy: "",
   metricsPath: "/metrics",
   metrics(state: EngineState): string {
     const { running, waiting, slots, kvUsage, kvBlocks, blockTokens, stats } = state;
@@ -26,9 +26,5 @@ export const triton: EmulatedKind = {
     page.gauge("nv_inference_pending_request_count", "Number of pending requests awaiting execution", waiting);
     return page.text();
   },
-  pages: {},
-  checksModel: true,
-  headAtOnce: true,
   refusal: ({ message, status }) => ({ status, json: JSON.stringify({ detail: message }) }),
-  notFound: FASTAPI_NOT_FOUND,
 };

@@ -1,19 +1,18 @@
 import { MetricsPage } from "../metrics-page.ts";
-import { bareError, type EmulatedKind, type EngineState, FASTAPI_NOT_FOUND } from "./kind.ts";
+import { bareError, type EmulatedKind, type EngineState, FASTAPI } from "./kind.ts";
 
 /** trtllm-serve 1: names of its metrics collector, which counts no tokens; errors by its published protocol. */
 export const trtllm: EmulatedKind = {
+  ...FASTAPI,
   healthPath: "/health",
-  healthy: "",
   metricsPath: "/prometheus/metrics",
   metrics(state: EngineState): string {
     const { stats } = state;
     const page = new MetricsPage({ model_name: state.model, engine_type: "trtllm" });
-    const hitRate = stats.promptTokens > 0 ? stats.cachedTokens / stats.promptTokens : 0;
     page.gauge("trtllm_num_requests_running", "Number of requests running.", state.running);
     page.gauge("trtllm_num_requests_waiting", "Number of requests waiting.", state.waiting);
     page.gauge("trtllm_kv_cache_utilization", "KV cache utilization.", state.kvUsage);
-    page.gauge("trtllm_kv_cache_hit_rate", "KV cache hit rate.", hitRate);
+    page.gauge("trtllm_kv_cache_hit_rate", "KV cache hit rate.", stats.cachedShare);
     page.gauge("trtllm_kv_cache_max_blocks", "KV cache blocks in all.", state.kvBlocks);
     page.gauge("trtllm_kv_cache_tokens_per_block", "Tokens of a KV cache block.", state.blockTokens);
     const { stop, length } = stats.finished;
@@ -24,9 +23,5 @@ export const trtllm: EmulatedKind = {
     page.histogram("trtllm_e2e_request_latency_seconds", "End to end latency in seconds.", stats.requestSeconds);
     return page.text();
   },
-  pages: {},
-  checksModel: true,
-  headAtOnce: true,
   refusal: bareError,
-  notFound: FASTAPI_NOT_FOUND,
 };

@@ -1,10 +1,10 @@
 import { MetricsPage } from "../metrics-page.ts";
-import { type EmulatedKind, type EngineState, FASTAPI_NOT_FOUND } from "./kind.ts";
+import { type EmulatedKind, type EngineState, FASTAPI } from "./kind.ts";
 
 /** vLLM 0.32: names, buckets and errors as recorded, and one gauge that real engines have no word for, ready replicas. */
 export const vllm: EmulatedKind = {
+  ...FASTAPI,
   healthPath: "/health",
-  healthy: "",
   metricsPath: "/metrics",
   metrics(state: EngineState): string {
     const { stats } = state;
@@ -25,12 +25,8 @@ export const vllm: EmulatedKind = {
     page.gauge("guidevane_emulator_ready_replicas", "Replicas that take requests.", state.readyReplicas);
     return page.text();
   },
-  pages: {},
-  checksModel: true,
-  headAtOnce: true,
   refusal: ({ message, type, param, status }) => ({
     status,
     json: JSON.stringify({ error: { message, type, param, code: status } }),
   }),
-  notFound: FASTAPI_NOT_FOUND,
 };
