@@ -12,9 +12,9 @@ import type { Network } from "./network.ts";
  * arcs of an engine without capacity carry nothing and don't bind π.
  */
 
-/** LB, ms per second, from the tree's prices. */
-export function lowerBound(network: Network): number {
-  const { cells, engines, root, price, arcStart, arcNode, arcBase, churn, capacity, demandExact, scale } = network;
+/** LB, ms per second, from prices of the network's nodes: the tree's, or `pricesAtLoads`. */
+export function lowerBound(network: Network, price: Float64Array = network.price): number {
+  const { cells, engines, root, arcStart, arcNode, arcBase, churn, capacity, demandExact, scale } = network;
   const base = price[root]!;
   let total = 0;
   for (let cell = 0; cell < cells; cell++) {
@@ -45,6 +45,31 @@ export function lowerBound(network: Network): number {
   }
   for (let engine = 0; engine < engines; engine++) total -= conjugate(network, engine, price[cells + engine]! - base);
   return total / scale;
+}
+
+/**
+ * Copies the prices to `out`, those of engines moved into what their marginals at their present loads allow. A price that
+ * is off by rounding alone costs the bound that rounding on all of a flat curve's capacity, however little of it is used;
+ * from these prices it costs it on the demand only.
+ */
+export function pricesAtLoads(network: Network, out: Float64Array): void {
+  const { cells, engines, root, price, sink, pieceStart, pieceFrom, pieceTo, pieceLow, pieceHigh } = network;
+  const base = price[root]!;
+  out.set(price);
+  for (let engine = 0; engine < engines; engine++) {
+    const load = sink[cells + engine]!;
+    const end = pieceStart[engine + 1]!;
+    let piece = pieceStart[engine]!;
+    let least = 0;
+    let most = Number.POSITIVE_INFINITY;
+    while (piece < end && pieceTo[piece]! <= load) least = pieceHigh[piece++]!;
+    if (piece < end) {
+      const part = (load - pieceFrom[piece]!) / (pieceTo[piece]! - pieceFrom[piece]!);
+      most = pieceLow[piece]! + part * (pieceHigh[piece]! - pieceLow[piece]!);
+      if (load > pieceFrom[piece]!) least = most;
+    }
+    out[cells + engine] = base + Math.min(Math.max(price[cells + engine]! - base, least), most);
+  }
 }
 
 /** (1/J)·Σ_j min(p_k(j/J), π). */

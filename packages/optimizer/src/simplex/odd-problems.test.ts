@@ -36,6 +36,16 @@ describe("the network simplex on odd problems", () => {
     },
   );
 
+  it("proves its gap where demand falls to a hundredth and an engine's flat curve is hardly used", () => {
+    // The price of such an engine is off by rounding, on all of its capacity.
+    const seed = 1_796_124_287;
+    const before = oddProblem(seed);
+    const after = nextProblem(before, solveSimplex(before), seededRandom(seed));
+    const { warm } = solveSimplex(before);
+    expect(after.demandWps[0]).toBeLessThan(before.demandWps[0]! / 99);
+    expect(faultsOf(after, solveSimplex(after, { warm }))).toEqual([]);
+  });
+
   it("makes no pivot, and no other answer, when nothing changed", () => {
     for (let seed = 1; seed <= 100; seed++) {
       const problem = oddProblem(seed);

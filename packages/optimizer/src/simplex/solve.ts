@@ -1,7 +1,7 @@
 import { checkProblem, notANumber } from "../check-problem.ts";
 import { noSolution } from "../no-solution.ts";
 import type { Problem, Solution } from "../problem.ts";
-import { lowerBound, objective } from "./certificate.ts";
+import { lowerBound, objective, pricesAtLoads } from "./certificate.ts";
 import { crash } from "./crash.ts";
 import { createEqualiser, type Equaliser, equalise } from "./equalise.ts";
 import { extract } from "./extract.ts";
@@ -87,18 +87,19 @@ export function solveSimplex(problem: Problem, options: SimplexOptions = {}): Si
   const gapHistory: number[] = [];
   let best = lowerBound(network);
   const prices = new Float64Array(network.engines);
-  keepPrices(network, prices);
+  keepPrices(network, network.price, prices);
   let cost = objective(network);
+  let atLoads: Float64Array | undefined;
   let stages = 0;
   let status: "solved" | "capped" = "capped";
   let message = "";
   const gap = (): number => (cost - best) / Math.max(Math.abs(best), Number.MIN_VALUE);
   const close = (): boolean => isClose(cost, best);
-  const certify = (): void => {
-    const bound = lowerBound(network);
+  const certify = (from: Float64Array = network.price): void => {
+    const bound = lowerBound(network, from);
     if (!(bound > best)) return;
     best = bound;
-    keepPrices(network, prices);
+    keepPrices(network, from, prices);
   };
   if (close()) {
     status = "solved";
@@ -110,6 +111,7 @@ export function solveSimplex(problem: Problem, options: SimplexOptions = {}): Si
       break;
     }
     const epsilon = pricingTolerance(network, targetGap, demand > 0 ? cost / demand : 0);
+    const pivotsBefore = pricing.pivots;
     let finished = true;
     if (!isNear) {
       regrid(network, grid, eta);
@@ -126,6 +128,12 @@ export function solveSimplex(problem: Problem, options: SimplexOptions = {}): Si
     stages++;
     cost = objective(network);
     certify();
+    // Nothing enters any more: what is left of the gap is rounding of the prices.
+    if (!close() && pricing.pivots === pivotsBefore) {
+      atLoads ??= new Float64Array(network.root + 1);
+      pricesAtLoads(network, atLoads);
+      certify(atLoads);
+    }
     gapHistory.push(gap());
     if (close()) status = "solved";
     else if (pricing.pivots >= pivotLimit) {
@@ -221,7 +229,7 @@ function takeSinks({ root, tree, sink }: Network, grid: Grid): void {
 }
 
 /** The engine prices that the best bound so far was made from. */
-function keepPrices({ cells, engines, root, price }: Network, out: Float64Array): void {
+function keepPrices({ cells, engines, root }: Network, price: Float64Array, out: Float64Array): void {
   for (let engine = 0; engine < engines; engine++) out[engine] = Math.max(0, price[cells + engine]! - price[root]!);
 }
 

@@ -14,10 +14,9 @@ use super::network::Network;
 use super::pricing::least_total;
 use super::tree::SINK;
 
-/// LB, ms per second, from the tree's prices.
-pub fn lower_bound(network: &Network) -> f64 {
+/// LB, ms per second, from prices of the network's nodes: the tree's, or [`prices_at_loads`].
+pub fn lower_bound(network: &Network, price: &[f64]) -> f64 {
     let cells = network.cells;
-    let price = &network.price[..];
     let capacity = &network.pieces.capacity[..];
     let base = price[network.root];
     let all_have_capacity = capacity.iter().all(|&capacity| capacity > 0.0);
@@ -62,6 +61,34 @@ pub fn lower_bound(network: &Network) -> f64 {
         total -= conjugate(network, engine, price[cells + engine] - base);
     }
     total / network.scale
+}
+
+/// The prices, those of engines moved into what their marginals at their present loads allow. A price that is off by
+/// rounding alone costs the bound that rounding on all of a flat curve's capacity, however little of it is used; from these
+/// prices it costs it on the demand only.
+pub fn prices_at_loads(network: &Network) -> Vec<f64> {
+    let (pieces, base) = (&network.pieces, network.price[network.root]);
+    let mut prices = network.price.clone();
+    for engine in 0..network.engines {
+        let node = network.cells + engine;
+        let load = network.sink[node];
+        let range = pieces.range(engine);
+        let mut piece = range.start;
+        let (mut least, mut most) = (0.0_f64, f64::INFINITY);
+        while piece < range.end && pieces.to[piece] <= load {
+            least = pieces.high[piece];
+            piece += 1;
+        }
+        if piece < range.end {
+            let part = (load - pieces.from[piece]) / (pieces.to[piece] - pieces.from[piece]);
+            most = pieces.low[piece] + part * (pieces.high[piece] - pieces.low[piece]);
+            if load > pieces.from[piece] {
+                least = most;
+            }
+        }
+        prices[node] = base + (prices[node] - base).max(least).min(most);
+    }
+    prices
 }
 
 /// (1/J)·Σ_j min(p_k(j/J), π).

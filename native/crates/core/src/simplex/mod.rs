@@ -206,7 +206,7 @@ pub fn solve(problem: &Problem, target_gap: f64, limits: &mut Limits, warm: Opti
     let mut grid = Grid::new(network);
 
     let mut bound = Bound { best: f64::NEG_INFINITY, price: vec![0.0; network.engines] };
-    bound.certify(network);
+    bound.certify(network, &network.price);
     let mut cost = certificate::objective(network);
     let mut stages = 0;
     let mut gap_history = Vec::new();
@@ -226,6 +226,7 @@ pub fn solve(problem: &Problem, target_gap: f64, limits: &mut Limits, warm: Opti
         let mean = if demand > 0.0 { cost / demand } else { 0.0 };
         // The pricing's share of the target, but never within the rounding of the prices.
         let epsilon = (PRICING_PART * target_gap * mean).max(rounding);
+        let pivots_before = pricing.pivots;
         let mut finished = true;
         if !near {
             grid.regrid(network, eta);
@@ -233,7 +234,7 @@ pub fn solve(problem: &Problem, target_gap: f64, limits: &mut Limits, warm: Opti
             take_sinks(network, &grid);
             // Both sets of prices bound: those of the segments (right to within η everywhere) and the equalised ones
             // (exact, but a component that was cut off may have left the others' prices behind).
-            bound.certify(network);
+            bound.certify(network, &network.price);
             if finished {
                 equaliser.run(network);
             }
@@ -245,7 +246,11 @@ pub fn solve(problem: &Problem, target_gap: f64, limits: &mut Limits, warm: Opti
         }
         stages += 1;
         cost = certificate::objective(network);
-        bound.certify(network);
+        bound.certify(network, &network.price);
+        // Nothing enters any more: what is left of the gap is rounding of the prices.
+        if !close(cost, bound.best) && pricing.pivots == pivots_before {
+            bound.certify(network, &certificate::prices_at_loads(network));
+        }
         gap_history.push(gap(cost, bound.best));
         if close(cost, bound.best) {
             ending = Some(Ending::Solved);
@@ -313,14 +318,14 @@ struct Bound {
 }
 
 impl Bound {
-    fn certify(&mut self, network: &Network) {
-        let bound = certificate::lower_bound(network);
+    fn certify(&mut self, network: &Network, price: &[f64]) {
+        let bound = certificate::lower_bound(network, price);
         if bound <= self.best {
             return;
         }
         self.best = bound;
-        let base = network.price[network.root];
-        for (out, price) in self.price.iter_mut().zip(&network.price[network.cells..network.root]) {
+        let base = price[network.root];
+        for (out, price) in self.price.iter_mut().zip(&price[network.cells..network.root]) {
             *out = (price - base).max(0.0);
         }
     }
