@@ -1,4 +1,5 @@
 import type { Outcome } from "@guidevane/core";
+import { type AwaitedToken, AwaitedTokens } from "./awaited-tokens.ts";
 import { BaseRate } from "./base-rate.ts";
 import { ClassPace, median } from "./class-pace.ts";
 import { EnginePenalty, type PenaltyEvidence } from "./engine-penalty.ts";
@@ -10,7 +11,7 @@ import {
   type PenaltyWish,
 } from "./penalty-limits.ts";
 import { type RunningAttempt, RunningAttempts } from "./running-attempts.ts";
-import { SLOW_LOG_RATIO } from "./slow-test.ts";
+import { SLOW_LOG_RATIO, SLOW_RATIO } from "./slow-test.ts";
 
 /** How often the tests are fed; also the least time between two observations of slowness of one engine. */
 export const PENALTY_TICK_MS = 250;
@@ -39,9 +40,9 @@ export interface PenaltyVerdict {
 
 const NONE: PenaltyVerdict = { factor: 1, failFactor: 1, slowFactor: 1, wantsRequest: false, evidence: null };
 
-interface Begun extends AttemptBegun, RunningAttempt<Begun> {
+interface Begun extends AttemptBegun, RunningAttempt<Begun>, AwaitedToken<Begun> {
   readonly atMs: number;
-  /** Its time to first token is known, or so late already that it was counted. */
+  /** Its time to first token is known, or so late already that it was counted; or none is expected. */
   paced: boolean;
 }
 
@@ -63,6 +64,7 @@ interface Paced {
 export class Penalties {
   readonly #engines = new Map<string, EnginePenalty>();
   readonly #attempts = new RunningAttempts<Begun>();
+  readonly #awaited = new AwaitedTokens<Begun>();
   readonly #paces = new Map<string, ClassPace>();
   readonly #baseRate: BaseRate;
   #paced = new Map<string, Paced>();
@@ -77,7 +79,10 @@ export class Penalties {
   began(attempt: number, begun: AttemptBegun, nowMs: number): boolean {
     const { engine, requestClass, ttftMs, tbotMs } = begun;
     const paced = ttftMs === null;
-    this.#attempts.add({ number: attempt, next: null, engine, requestClass, ttftMs, tbotMs, atMs: nowMs, paced });
+    const links = { next: null, earlier: null, later: null };
+    const added = { number: attempt, ...links, engine, requestClass, ttftMs, tbotMs, atMs: nowMs, paced };
+    this.#attempts.add(added);
+    if (!paced) this.#awaited.add(added);
     this.#engine(begun.engine, nowMs).began(nowMs);
     const verdict = this.#verdicts.get(begun.engine);
     if (verdict?.wantsRequest !== true) return false;
@@ -89,14 +94,14 @@ export class Penalties {
   firstToken(attempt: number, ttftMs: number): void {
     const begun = this.#attempts.find(attempt);
     if (begun === null || begun.paced || begun.ttftMs === null) return;
-    begun.paced = true;
-    this.#pace(begun, "ttft", logRatio(ttftMs, begun.ttftMs, UNFELT_MS.ttft));
+    this.#paceFirst(begun, logRatio(ttftMs, begun.ttftMs, UNFELT_MS.ttft));
   }
 
   /** @param tbotMs mean time between the answer's tokens; null = not known */
   ended(attempt: number, outcome: Outcome, tbotMs: number | null): void {
     const begun = this.#attempts.take(attempt);
     if (begun === null) return;
+    this.#awaited.drop(begun);
     if (outcome !== "success" && outcome !== "fault") return;
     const engine = this.#engines.get(begun.engine);
     if (engine === undefined) return;
@@ -107,7 +112,11 @@ export class Penalties {
 
   /** Attempts whose end nobody will tell. */
   forget(isGone: (attempt: number) => boolean): void {
-    for (const { number } of this.#attempts) if (isGone(number)) this.#attempts.take(number);
+    for (const attempt of this.#attempts) {
+      if (!isGone(attempt.number)) continue;
+      this.#attempts.take(attempt.number);
+      this.#awaited.drop(attempt);
+    }
   }
 
   /**
@@ -192,14 +201,19 @@ export class Penalties {
 
   /** A stream that is three times as late as its class is slow already; one that never begins would never be counted. */
   #countOverdue(nowMs: number): void {
-    for (const begun of this.#attempts) {
-      if (begun.paced || begun.ttftMs === null) continue;
-      const ratio = logRatio(nowMs - begun.atMs, begun.ttftMs, UNFELT_MS.ttft);
+    this.#awaited.each((begun) => {
+      const waitedMs = nowMs - begun.atMs;
+      if (begun.ttftMs === null || waitedMs < SLOW_RATIO * begun.ttftMs) return;
+      const ratio = logRatio(waitedMs, begun.ttftMs, UNFELT_MS.ttft);
       const usual = this.#paces.get(paceKey(begun.requestClass, "ttft"))?.median(nowMs) ?? 0;
-      if (ratio - Math.max(0, usual) < SLOW_LOG_RATIO) continue;
-      begun.paced = true;
-      this.#pace(begun, "ttft", ratio);
-    }
+      if (ratio - Math.max(0, usual) >= SLOW_LOG_RATIO) this.#paceFirst(begun, ratio);
+    });
+  }
+
+  #paceFirst(begun: Begun, ratio: number): void {
+    begun.paced = true;
+    this.#awaited.drop(begun);
+    this.#pace(begun, "ttft", ratio);
   }
 
   #judgePaces(nowMs: number): void {

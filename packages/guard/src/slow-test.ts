@@ -9,7 +9,8 @@
  * that resemble those before them; 1 where they are independent. Since P₁/P₀ has mean 1 under P₀, the mean
  * number of observations to a false alarm is at least e^limit (Lorden 1971; by Ville's inequality for each restart).
  */
-export const SLOW_LOG_RATIO: number = Math.log(3);
+export const SLOW_RATIO = 3;
+export const SLOW_LOG_RATIO: number = Math.log(SLOW_RATIO);
 
 /** Mean time between false alarms of one measure of one engine, hours: two measures make 0.1 in 1,000 engine-hours. */
 const FALSE_ALARM_HOURS = 20_000;
