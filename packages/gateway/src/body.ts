@@ -5,6 +5,8 @@ import { brotliDecompress, constants, gunzip, zstdDecompress } from "node:zlib";
 import type { Clock } from "@guidevane/core";
 import type { ApiError } from "./api-error.ts";
 import type { BodyMemory, BodyShare } from "./body-memory.ts";
+import type { Exchange } from "./exchange.ts";
+import { bodyCame, waitsForTurn } from "./expect-continue.ts";
 import type { BodySink, FrontRequest } from "./front-request.ts";
 import type { LoopTurns } from "./loop-turns.ts";
 
@@ -24,19 +26,6 @@ export function refuseLength(request: IncomingMessage, { bodyBytes }: BodyLimits
   return Number(request.headers["content-length"]) > bodyBytes ? tooLarge(bodyBytes) : null;
 }
 
-/**
- * Says to a client that waits for it that its body is wanted (RFC 9110 §10.1.1). In a pipeline only when its turn has come
- * and the body has not: node would put the word into the middle of the answer.
- */
-export function askForBody(request: IncomingMessage, response: ServerResponse): void {
-  if (request.headers.expect === undefined || request.httpVersionMinor === 0) return;
-  const ask = (): void => {
-    if (!response.headersSent && !request.complete) response.writeContinue();
-  };
-  if (response.socket === null) response.once("socket", ask);
-  else ask();
-}
-
 /** A body beyond this takes milliseconds to join, check and scan: one a turn of the event loop. */
 const HEAVY_BYTES = 1_048_576;
 
@@ -47,16 +36,20 @@ export interface BodyParts {
   readonly memory: BodyMemory;
 }
 
-/** Collects a request's body into one buffer, under the limits of size and time. A large one waits for a turn of its own. */
+/**
+ * Collects a request's body into one buffer, under the limits of size and time, which runs from when the client may send. A
+ * large one waits for a turn of its own.
+ */
 export function readBody(
-  request: FrontRequest,
+  exchange: Asking,
   limits: BodyLimits,
   { clock, turns }: BodyParts,
-  share: Pick<BodyShare, "add">,
   onRead: (read: BodyRead) => void,
 ): void {
-  request.readInto(new BodyReading(request, limits, { clock, turns }, share, onRead));
+  exchange.request.readInto(new BodyReading(exchange, limits, { clock, turns }, onRead));
 }
+
+type Asking = Pick<Exchange, "request" | "response" | "share">;
 
 /**
  * A body on its way in. An object: with closures in its place, one of them held by the request, each request that had grown
@@ -64,26 +57,66 @@ export function readBody(
  */
 class BodyReading implements BodySink {
   readonly #request: FrontRequest;
-  readonly #bodyBytes: number;
+  readonly #response: ServerResponse;
+  readonly #limits: BodyLimits;
+  readonly #clock: Clock;
   readonly #turns: LoopTurns;
   readonly #share: Pick<BodyShare, "add">;
   readonly #onRead: (read: BodyRead) => void;
-  readonly #stopTimer: () => void;
+  #stopTimer: (() => void) | null = null;
+  #isOver = false;
   readonly #bytes = new ByteCollector();
 
   constructor(
-    request: FrontRequest,
-    { bodyBytes, bodyMs }: BodyLimits,
+    { request, response, share }: Asking,
+    limits: BodyLimits,
     { clock, turns }: Pick<BodyParts, "clock" | "turns">,
-    share: Pick<BodyShare, "add">,
     onRead: (read: BodyRead) => void,
   ) {
     this.#request = request;
-    this.#bodyBytes = bodyBytes;
+    this.#response = response;
+    this.#limits = limits;
+    this.#clock = clock;
     this.#turns = turns;
     this.#share = share;
     this.#onRead = onRead;
-    this.#stopTimer = clock.after(bodyMs, () =>
+    if (waitsForTurn(request, response)) response.once("socket", () => this.#startTimer());
+    else this.#startTimer();
+  }
+
+  onChunk(chunk: Buffer): void {
+    this.#bytes.add(chunk);
+    if (this.#bytes.length > this.#limits.bodyBytes) this.#refuse(tooLarge(this.#limits.bodyBytes));
+    else if (!this.#share.add(chunk.length)) this.#refuse(NO_ROOM);
+  }
+
+  onWhole(): void {
+    this.#end();
+    bodyCame(this.#request, this.#response);
+    if (this.#bytes.length <= HEAVY_BYTES) this.#give();
+    // Whether the client is still there is asked later.
+    else void this.#turns.next().then(() => this.#give());
+  }
+
+  onGone(): void {
+    this.#end();
+    this.#onRead({ kind: "gone" });
+  }
+
+  #give(): void {
+    this.#onRead({ kind: "body", bytes: this.#bytes.take() });
+  }
+
+  #refuse(error: ApiError): void {
+    this.#end();
+    this.#request.readInto(null);
+    this.#onRead({ kind: "refused", error });
+  }
+
+  #startTimer(): void {
+    if (this.#isOver) return;
+    const { bodyMs } = this.#limits;
+    this.#stopTimer = this.#clock.after(bodyMs, () =>
       this.#refuse({
         status: 408,
         code: "request_timeout",
@@ -93,32 +126,9 @@ class BodyReading implements BodySink {
     );
   }
 
-  onChunk(chunk: Buffer): void {
-    this.#bytes.add(chunk);
-    if (this.#bytes.length > this.#bodyBytes) this.#refuse(tooLarge(this.#bodyBytes));
-    else if (!this.#share.add(chunk.length)) this.#refuse(NO_ROOM);
-  }
-
-  onWhole(): void {
-    this.#stopTimer();
-    if (this.#bytes.length <= HEAVY_BYTES) this.#give();
-    // Whether the client is still there is asked later.
-    else void this.#turns.next().then(() => this.#give());
-  }
-
-  onGone(): void {
-    this.#stopTimer();
-    this.#onRead({ kind: "gone" });
-  }
-
-  #give(): void {
-    this.#onRead({ kind: "body", bytes: this.#bytes.take() });
-  }
-
-  #refuse(error: ApiError): void {
-    this.#stopTimer();
-    this.#request.readInto(null);
-    this.#onRead({ kind: "refused", error });
+  #end(): void {
+    this.#isOver = true;
+    this.#stopTimer?.();
   }
 }
 

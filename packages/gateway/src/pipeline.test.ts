@@ -1,5 +1,7 @@
+import { ManualClock } from "@guidevane/core";
 import { afterAll, beforeAll, describe, expect, it } from "vitest";
 import type { Gateway } from "./gateway.ts";
+import { headerIn } from "./testing/raw-client.ts";
 import { chunked, jsonAnswer, LAST_CHUNK, STREAM_HEAD } from "./testing/scripted-engine.ts";
 import { CHAT, createSetup, eventually, metric, PLAIN_BODY, STREAM_BODY } from "./testing/setup.ts";
 
@@ -125,6 +127,47 @@ describe("Expect: 100-continue behind another request", () => {
       expect([status, body.toString()]).toEqual([200, "{}"]);
     }
     expect(client.received.toString()).toBe("");
+  });
+
+  it("B033: whose body came unasked leaves the connection open for the next one", async () => {
+    const slow = await setup.engine();
+    const client = await setup.client(await setup.before({ a: slow }));
+    client.send(`${HEAD}content-length: 13\r\n\r\n{"model":"m"}${expecting}`);
+    const first = await slow.next();
+    client.send('{"model":"m"}');
+    const second = await slow.next();
+    first.socket.write(jsonAnswer('{"first":1}'));
+    second.socket.write(jsonAnswer('{"second":2}'));
+    expect((await client.answer()).body.toString()).toBe('{"first":1}');
+    const answer = await client.answer();
+    expect([answer.body.toString(), headerIn(answer, "connection")]).toEqual(['{"second":2}', "keep-alive"]);
+    client.post(CHAT, PLAIN_BODY);
+    (await slow.next()).socket.write(jsonAnswer('{"third":3}'));
+    expect((await client.answer()).body.toString()).toBe('{"third":3}');
+  });
+
+  it("B033: has the whole time for its body from when it is asked for it, and no longer", async () => {
+    const clock = new ManualClock();
+    const slow = await setup.engine();
+    const own = await setup.before({ a: slow }, "gateway: { limits: { bodyMs: 1000 } }", { clock });
+    const client = await setup.client(own);
+    client.send(`${HEAD}content-length: 13\r\n\r\n{"model":"m"}${expecting}`);
+    const first = await slow.next();
+    clock.advance(1500);
+    first.socket.write(jsonAnswer('{"first":1}'));
+    expect((await client.answer()).body.toString()).toBe('{"first":1}');
+    expect((await client.answer()).status).toBe(100);
+    clock.advance(900);
+    client.send(`{"model":"m"}${expecting}`);
+    (await slow.next()).socket.write(jsonAnswer('{"second":2}'));
+    expect((await client.answer()).body.toString()).toBe('{"second":2}');
+    expect((await client.answer()).status).toBe(100);
+    clock.advance(1100);
+    const refused = await client.answer();
+    expect([refused.status, JSON.parse(refused.body.toString()).error.code]).toEqual([408, "request_timeout"]);
+    // What it still sends is read for a moment.
+    clock.advance(1000);
+    await client.closed;
   });
 
   it("is answered in its turn where the body waits for it", async () => {

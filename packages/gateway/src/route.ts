@@ -77,7 +77,7 @@ class RequestPath {
     try {
       const exchange = openExchange(this.#parts, this.#bodies.memory, request, response, requestId);
       if (exchange === null) return;
-      readBody(request, this.#parts.settings.limits, this.#bodies, exchange.share, (read) =>
+      readBody(exchange, this.#parts.settings.limits, this.#bodies, (read) =>
         this.#try(exchange, () => this.#onBody(exchange, read)),
       );
     } catch (error) {
