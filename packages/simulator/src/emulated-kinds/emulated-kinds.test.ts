@@ -90,7 +90,7 @@ describe.each(KINDS)("an emulated %s", (kind) => {
     const noPath = await post(engine, "/v1/nothing", {});
     expect([noPath.status, noPath.text]).toEqual([404, EMULATED_KINDS[kind].notFound]);
     const otherModel = await post(engine, "/v1/chat/completions", { ...chat, model: "nope" });
-    expect(otherModel.status).toBe(EMULATED_KINDS[kind].checksModel ? 404 : 200);
+    expect(otherModel.status).toBe(REFUSALS[kind].otherModel);
     engine.control({ answerStatus: 503 });
     const busy = await post(engine, "/v1/chat/completions", chat);
     expect([busy.status, JSON.parse(busy.text)]).toMatchObject(REFUSALS[kind].busy);
@@ -135,15 +135,43 @@ const UNCOUNTED: Readonly<Record<EmulatedKindName, readonly string[]>> = {
 
 const message = "Field required: messages";
 const unavailable = "The engine cannot accept new requests.";
-/** What a body without messages, and a request to an engine that has no room, are answered with. */
-const REFUSALS: Readonly<Record<EmulatedKindName, { readonly noMessages: object; readonly busy: object }>> = {
-  vllm: { noMessages: [400, { error: { message, code: 400 } }], busy: [503, { error: { message: unavailable } }] },
-  sglang: { noMessages: [400, { object: "error", message, code: 400 }], busy: [503, { object: "error", code: 503 }] },
-  tgi: { noMessages: [422, { error: message, error_type: "validation" }], busy: [503, { error_type: "overloaded" }] },
-  trtllm: { noMessages: [400, { object: "error", message, code: 400 }], busy: [503, { object: "error", code: 503 }] },
-  triton: { noMessages: [400, { detail: message }], busy: [503, { detail: unavailable }] },
+interface Refusals {
+  readonly noMessages: object;
+  /** Status: 200 where the name is not looked at. */
+  readonly otherModel: number;
+  readonly busy: object;
+}
+
+/** What a body without messages, another model, and a request to an engine that has no room, are answered with. */
+const REFUSALS: Readonly<Record<EmulatedKindName, Refusals>> = {
+  vllm: {
+    noMessages: [400, { error: { message, code: 400 } }],
+    otherModel: 404,
+    busy: [503, { error: { message: unavailable } }],
+  },
+  sglang: {
+    noMessages: [400, { object: "error", message, type: "Bad Request", param: null, code: 400 }],
+    otherModel: 200,
+    busy: [503, { object: "error", type: "503", code: 503 }],
+  },
+  tgi: {
+    noMessages: [422, { error: message, error_type: "validation" }],
+    otherModel: 200,
+    busy: [503, { error_type: "overloaded" }],
+  },
+  trtllm: {
+    noMessages: [400, { object: "error", message, type: "BadRequestError", param: null, code: 400 }],
+    otherModel: 200,
+    busy: [503, { object: "error", code: 503 }],
+  },
+  triton: {
+    noMessages: [422, { detail: [{ loc: ["body", "messages"], msg: message }] }],
+    otherModel: 400,
+    busy: [503, { detail: unavailable }],
+  },
   llamacpp: {
     noMessages: [400, { error: { message, type: "invalid_request_error", code: 400 } }],
+    otherModel: 200,
     busy: [503, { error: { type: "unavailable_error", code: 503 } }],
   },
 };

@@ -1,7 +1,11 @@
 import { MetricsPage } from "../metrics-page.ts";
 import { bareError, type EmulatedKind, type EngineState, FASTAPI } from "./kind.ts";
 
-/** SGLang 0.5: names of a recorded page, errors by its published protocol. */
+/**
+ * SGLang 0.5: names of a recorded page. Errors as its `srt/entrypoints/http_server.py` and `openai/serving_base.py` write them
+ * (read in the source, not recorded): no wrapper, `param` always null; a body that is not valid has 400 and `Bad Request`, what its
+ * scheduler refuses (a full queue: 503) the status as type. The model's name is not looked at.
+ */
 export const sglang: EmulatedKind = {
   ...FASTAPI,
   healthPath: "/health",
@@ -25,5 +29,7 @@ export const sglang: EmulatedKind = {
     page.histogram("sglang:e2e_request_latency_seconds", "End-to-end latency in seconds.", stats.requestSeconds);
     return page.text();
   },
-  refusal: bareError,
+  checksModel: false,
+  refusal: ({ message, status }) =>
+    bareError({ message, status, param: null, type: status === 400 ? "Bad Request" : String(status) }),
 };

@@ -1,7 +1,12 @@
 import { MetricsPage } from "../metrics-page.ts";
 import type { EmulatedKind, EngineState } from "./kind.ts";
 
-/** Text Generation Inference 3: names of its metrics reference, which has none for the cache; errors by its published schema. */
+/**
+ * Text Generation Inference 3: names of its metrics reference, which has none for the cache. Errors as its `router/src/server.rs`
+ * and `infer/mod.rs` write them (read in the source, not recorded): 422 `validation`, 429 `overloaded`, 424 `generation`, 500
+ * `incomplete_generation`. A body that is no JSON of the right form has a text instead in a real one, by its web framework; a real
+ * one says 429 where it is full, never 503.
+ */
 export const tgi: EmulatedKind = {
   healthPath: "/health",
   healthy: "",
@@ -25,9 +30,16 @@ export const tgi: EmulatedKind = {
   checksModel: false,
   headAtOnce: true,
   refusal: ({ message, status }) => {
-    const overloaded = status === 429 || status === 503;
-    const type = overloaded ? "overloaded" : status < 500 ? "validation" : "generation";
-    return { status: status === 400 ? 422 : status, json: JSON.stringify({ error: message, error_type: type }) };
+    return {
+      status: status === 400 ? 422 : status,
+      json: JSON.stringify({ error: message, error_type: typeOf(status) }),
+    };
   },
   notFound: "",
 };
+
+function typeOf(status: number): string {
+  if (status === 429 || status === 503) return "overloaded";
+  if (status === 424) return "generation";
+  return status < 500 ? "validation" : "incomplete_generation";
+}

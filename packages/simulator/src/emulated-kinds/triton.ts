@@ -2,7 +2,9 @@ import { MetricsPage } from "../metrics-page.ts";
 import { type EmulatedKind, type EngineState, FASTAPI } from "./kind.ts";
 
 /**
- * Triton with the TensorRT-LLM backend behind its OpenAI frontend: metrics of a recorded page, errors as FastAPI forms them.
+ * Triton with the TensorRT-LLM backend behind its OpenAI frontend: metrics of a recorded page. Errors as its
+ * `openai_frontend/frontend/fastapi` writes them (read in the source, not recorded): FastAPI's own 422 with a list where a body is
+ * not valid, else a text: 400 for an unknown model, 500 for all that fails inside.
  * A real one has its metrics at port 8002; here they are beside the rest.
  */
 export const triton: EmulatedKind = {
@@ -26,5 +28,16 @@ export const triton: EmulatedKind = {
     page.gauge("nv_inference_pending_request_count", "Number of pending requests awaiting execution", waiting);
     return page.text();
   },
-  refusal: ({ message, status }) => ({ status, json: JSON.stringify({ detail: message }) }),
+  refusal: ({ message, param, status }) => {
+    if (status === 400) {
+      const problem = {
+        type: "value_error",
+        loc: param === null ? ["body"] : ["body", param],
+        msg: message,
+        input: null,
+      };
+      return { status: 422, json: JSON.stringify({ detail: [problem] }) };
+    }
+    return { status: status === 404 ? 400 : status, json: JSON.stringify({ detail: message }) };
+  },
 };

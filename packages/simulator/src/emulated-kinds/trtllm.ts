@@ -1,7 +1,11 @@
 import { MetricsPage } from "../metrics-page.ts";
 import { bareError, type EmulatedKind, type EngineState, FASTAPI } from "./kind.ts";
 
-/** trtllm-serve 1: names of its metrics collector, which counts no tokens; errors by its published protocol. */
+/**
+ * trtllm-serve 1: names of its metrics collector, which counts no tokens. Errors as its `serve/openai_server.py` writes them (read
+ * in the source, not recorded): no wrapper, `param` always null, `BadRequestError` with 400 for whatever a request meets, a failure
+ * of its own too. The model's name is not looked at.
+ */
 export const trtllm: EmulatedKind = {
   ...FASTAPI,
   healthPath: "/health",
@@ -23,5 +27,7 @@ export const trtllm: EmulatedKind = {
     page.histogram("trtllm_e2e_request_latency_seconds", "End to end latency in seconds.", stats.requestSeconds);
     return page.text();
   },
-  refusal: bareError,
+  checksModel: false,
+  refusal: ({ message, status }) =>
+    bareError({ message, status, param: null, type: status < 500 ? "BadRequestError" : "InternalServerError" }),
 };
