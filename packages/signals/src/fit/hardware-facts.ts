@@ -16,7 +16,7 @@ export interface ModelFacts {
   readonly layers: number;
   /**
    * Numbers kept of one token in the KV memory: 2 · layers · KV heads · head size; of a latent attention layers · latent
-   * size.
+   * size. Of layers only that keep every token: not linear ones, nor those that look back by a window.
    */
   readonly kvNumbersPerToken: number;
 }
@@ -28,7 +28,10 @@ const gpu = (memoryBytes: number, bytesPerS: number, bf16Flops: number, fp8Flops
   fp8Flops,
 });
 
-/** Makers' figures as github.com/ai-dynamo/aiconfigurator has them in `systems/*.yaml` (Apache-2.0). */
+/**
+ * Makers' figures as github.com/ai-dynamo/aiconfigurator has them in `systems/*.yaml` (Apache-2.0); a test holds them to its
+ * values.
+ */
 export const GPUS: Readonly<Record<string, GpuFacts>> = {
   a30: gpu(25769803776, 0.933e12, 165e12, null),
   "a100-pcie": gpu(85899345920, 1.935e12, 312e12, null),
@@ -52,15 +55,22 @@ const model = (
   kvNumbersPerToken: number,
 ): ModelFacts => ({ parameters, activeParameters, layers, kvNumbersPerToken });
 
-/** From the models' published `config.json` and cards. */
+/**
+ * Layers and heads are those of the models' `config.json`: for Qwen3.5, Llama 3.3 and Kimi as aiconfigurator has them in
+ * `model_configs`, for MiniMax and Qwen3 as several public repositories quote them. For Llama 3.1, DeepSeek and gpt-oss they
+ * are from the models' reports and were compared with no file. Parameters are the rounded ones of the models' cards; what
+ * the shapes of Llama 3.3, Qwen3, Qwen3.5, Kimi and MiniMax come to is within 2 % of them.
+ */
 export const MODELS: Readonly<Record<string, ModelFacts>> = {
   "llama-3.1-8b": model(8.03e9, 8.03e9, 32, 2 * 32 * 8 * 128),
   "llama-3.1-70b": model(70.6e9, 70.6e9, 80, 2 * 80 * 8 * 128),
   "llama-3.3-70b": model(70.6e9, 70.6e9, 80, 2 * 80 * 8 * 128),
   "qwen3-32b": model(32.8e9, 32.8e9, 64, 2 * 64 * 8 * 128),
   "qwen3-235b-a22b": model(235e9, 22e9, 94, 2 * 94 * 4 * 128),
+  // Every fourth of its 60 layers has full attention.
   "qwen3.5-397b-a17b": model(397e9, 17e9, 60, 2 * 15 * 2 * 256),
-  "gpt-oss-120b": model(116.8e9, 5.1e9, 36, 2 * 36 * 8 * 64),
+  // Every second of its 36 layers looks back by 128 tokens only.
+  "gpt-oss-120b": model(116.8e9, 5.1e9, 36, 2 * 18 * 8 * 64),
   "deepseek-v3": model(671e9, 37e9, 61, 61 * 576),
   "deepseek-r1": model(671e9, 37e9, 61, 61 * 576),
   "kimi-k2": model(1030e9, 32e9, 61, 61 * 576),

@@ -135,6 +135,34 @@ describe("a seeded profile", () => {
 const DATA = process.env.GUIDEVANE_DATA ?? "../shared/data";
 const MEASURED = join(DATA, "profiles/engine_load_points.csv");
 
+const HARDWARE = join(DATA, "profiles/gpu_hardware.csv");
+
+describe.skipIf(!existsSync(HARDWARE))(`the facts of GPUs (${HARDWARE})`, () => {
+  /** By the name of the collection, where it is another one. */
+  const SYSTEMS: Readonly<Record<string, string>> = {
+    "a100-pcie": "a100_pcie",
+    a100: "a100_sxm",
+    "h100-pcie": "h100_pcie",
+    h100: "h100_sxm",
+    h200: "h200_sxm",
+    b200: "b200_sxm",
+    b300: "b300_sxm",
+    "rtx-pro-6000": "rtx_pro_6000_server",
+  };
+
+  it.each(Object.entries(GPUS))("of %s are those of the collection", (name, facts) => {
+    const row = readFileSync(HARDWARE, "utf8")
+      .split("\n")
+      .map((line) => line.split(","))
+      .find(([system]) => system === (SYSTEMS[name] ?? name))!;
+    const [memory, bandwidth, bf16, fp8] = row.slice(1, 5).map(Number);
+    expect([facts.memoryBytes, facts.bytesPerS]).toEqual([memory, bandwidth]);
+    expect(facts.bf16Flops / bf16!).toBeCloseTo(1, 3);
+    // The table has rounded figures; one that is empty is 0.
+    expect((facts.fp8Flops ?? 0) / (fp8 || 1)).toBeCloseTo(fp8 ? 1 : 0, 3);
+  });
+});
+
 describe.skipIf(!existsSync(MEASURED))(`seeds against real measurements (${MEASURED})`, () => {
   const known = () => knownCurves(parseLoadPoints(readFileSync(MEASURED, "utf8"), "points").curves);
 
