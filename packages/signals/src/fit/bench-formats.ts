@@ -4,7 +4,12 @@ import type { Place } from "./log-record.ts";
 /** A record by the names of `docs/profiles.md`. */
 type Named = Record<string, unknown>;
 
-/** A record of aiperf's `profile_export.jsonl` by our names; null for one that is none. @throws GuidevaneError `bad_log` */
+/**
+ * A record of aiperf's `profile_export.jsonl` by our names; null for one that is none. Tokens are those that the engine counted,
+ * where it said so: aiperf's own count leaves out what the chat template adds to a prompt.
+ *
+ * @throws GuidevaneError `bad_log`
+ */
 export function aiperfCells(record: Named, place: Place): Named | null {
   const { metadata, metrics, error } = record as {
     metadata?: Named;
@@ -23,12 +28,12 @@ export function aiperfCells(record: Named, place: Place): Named | null {
   };
   return {
     start_ns: metadata.request_start_ns,
-    prompt_tokens: of("input_sequence_length", "tokens"),
-    output_tokens: of("output_sequence_length", "tokens"),
+    prompt_tokens: of("usage_prompt_tokens", "tokens") ?? of("input_sequence_length", "tokens"),
+    output_tokens: of("usage_completion_tokens", "tokens") ?? of("output_sequence_length", "tokens"),
     cached_tokens: of("usage_prompt_cache_read_tokens", "tokens"),
     ttft_ms: of("time_to_first_token", "ms"),
     e2e_ms: of("request_latency", "ms"),
-    status: error === null || error === undefined ? "" : "failed",
+    status: (error === null || error === undefined) && metadata.was_cancelled !== true ? "" : "failed",
   };
 }
 
