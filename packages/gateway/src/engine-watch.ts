@@ -62,6 +62,7 @@ export class EngineWatch {
       threads: options.threads,
       snapshot: options.snapshot,
       takes: (engine) => this.states.takes(engine),
+      risenWps: (engine) => this.#retries.risenWps(engine),
       onVerdict: (engine) => this.states.reread(engine),
       onEvidence: (engine, evidence) => tellEvidence(logger, engine, evidence),
     });

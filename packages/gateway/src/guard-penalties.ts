@@ -27,6 +27,8 @@ export interface GuardPenaltiesOptions {
   readonly snapshot: () => ClusterSnapshot;
   /** Whether an engine takes traffic by its health. */
   readonly takes: (engine: string) => boolean;
+  /** An engine's load beyond the plan by now, work units/s. */
+  readonly risenWps: (engine: string) => number;
   /** An engine's verdict is another one than before. */
   readonly onVerdict: (engine: string) => void;
   /** Told once per change of what speaks against an engine: kind and state. */
@@ -72,9 +74,9 @@ export class GuardPenalties {
 
   /** Draws the conclusions from what was told since the last time. */
   tick(): void {
-    const { snapshot, nowMs, onVerdict, onEvidence } = this.#options;
+    const { snapshot, nowMs, takes, risenWps, onVerdict, onEvidence } = this.#options;
     const now = snapshot();
-    if (this.#fleet?.of !== now) this.#fleet = { of: now, fleet: penaltyFleet(now, this.#options.takes) };
+    if (this.#fleet?.of !== now) this.#fleet = { of: now, fleet: penaltyFleet(now, takes, risenWps) };
     for (const engine of this.#penalties.tick(this.#fleet.fleet, nowMs())) {
       onVerdict(engine);
       const { evidence } = this.verdict(engine);

@@ -40,15 +40,27 @@ const QUEUES_AT = 2;
  */
 const TELLS_UNTIL = 0.75;
 
-/** What the limits of penalties need of a snapshot. @param takes whether an engine takes traffic by its health */
-export function penaltyFleet(snapshot: ClusterSnapshot, takes: (engine: string) => boolean): PenaltyFleet {
+/**
+ * What the limits of penalties need of a snapshot.
+ *
+ * @param takes whether an engine takes traffic by its health
+ * @param risenWps an engine's load beyond the plan by now, work units/s
+ */
+export function penaltyFleet(
+  snapshot: ClusterSnapshot,
+  takes: (engine: string) => boolean,
+  risenWps: (engine: string) => number = () => 0,
+): PenaltyFleet {
   const engines = new Map<string, PenaltyEngine>();
   const planned: string[] = [];
   for (const [id, { plannedFactor, loadWps, capacityWps }] of Object.entries(snapshot.engines)) {
     if (plannedFactor < 1) planned.push(id);
-    const figures = { plannedFactor, loadWps, capacityWps };
     engines.set(id, {
-      ...figures,
+      plannedFactor,
+      capacityWps,
+      get loadWps() {
+        return loadWps + risenWps(id);
+      },
       get takes() {
         return takes(id);
       },

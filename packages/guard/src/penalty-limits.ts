@@ -14,7 +14,7 @@ export interface PenaltyEngine {
   readonly takes: boolean;
   /** 1 − severity that the weights were planned with. */
   readonly plannedFactor: number;
-  /** Planned load from the whole fleet, and what it was planned to hold, units of work/s. */
+  /** Planned load from the whole fleet and what it has risen by, and what it was planned to hold, units of work/s. */
   readonly loadWps: number;
   readonly capacityWps: number;
 }
@@ -107,7 +107,7 @@ function plannedAway(cell: PenaltyCell, { engines }: PenaltyFleet): Map<string, 
   );
 }
 
-/** Load of the cell's engines ÷ capacity of those left, by the snapshot's figures, once this engine is cut to `factor`. */
+/** Load of the cell's engines ÷ capacity of those left, by these figures, once this engine is cut to `factor`. */
 function restUtilisation(
   engine: string,
   factor: number,

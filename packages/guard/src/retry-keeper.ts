@@ -10,6 +10,7 @@ import {
   SCALE,
   WORD,
 } from "./retry-budget.ts";
+import { risenLoads } from "./risen-loads.ts";
 import { type CellFlow, cellUtilisations } from "./utilisation.ts";
 
 /** What the fleet file says of retry budgets. */
@@ -51,6 +52,8 @@ export class RetryKeeper {
   readonly #models = new Map<string, Model>();
   readonly #cells = new Map<string, Cell>();
   #snapshot: ClusterSnapshot | null = null;
+  /** Null until it is asked for. */
+  #risen: ReadonlyMap<string, number> | null = null;
   #atMs: number;
 
   constructor(memory: SharedArrayBuffer, settings: () => RetrySettings, nowMs: number) {
@@ -72,6 +75,7 @@ export class RetryKeeper {
   /** Requests are routed by it from now on: what its plan expects is compared with the rates of now. */
   adopt(snapshot: ClusterSnapshot): void {
     this.#snapshot = snapshot;
+    this.#risen = null;
     for (const name of Object.keys(snapshot.classes)) {
       const cell = this.#cellOf(name);
       cell.plannedRps = cell.rate.rps > 0 ? cell.rate.rps : null;
@@ -87,6 +91,7 @@ export class RetryKeeper {
   refresh(nowMs: number, factorOf: (engine: string) => number): void {
     const passedMs = Math.max(0, nowMs - this.#atMs);
     this.#atMs = nowMs;
+    this.#risen = null;
     for (const { row, rate } of this.#cells.values())
       rate.add(Atomics.exchange(this.#words, CELLS_AT + row, 0), passedMs);
     const worst = this.#worstByModel(factorOf);
@@ -103,6 +108,13 @@ export class RetryKeeper {
       model.owed -= thousandths / SCALE;
       this.#addUpTo(at, thousandths, Math.round(most * SCALE));
     }
+  }
+
+  /** An engine's load beyond the plan, work units/s, by the last look: `risenLoads`. */
+  risenWps(engine: string): number {
+    if (this.#snapshot === null) return 0;
+    this.#risen ??= risenLoads(this.#snapshot, (name) => this.#flowOf(name));
+    return this.#risen.get(engine) ?? 0;
   }
 
   /** Tokens of each model, by name. */
@@ -130,15 +142,17 @@ export class RetryKeeper {
     const worst = new Map<string, number>();
     const snapshot = this.#snapshot;
     if (snapshot === null) return worst;
-    const flowOf = (name: string): CellFlow => {
-      const { rate, plannedRps } = this.#cellOf(name);
-      return { rps: rate.rps, plannedRps };
-    };
+    const flowOf = (name: string): CellFlow => this.#flowOf(name);
     for (const [name, utilisation] of cellUtilisations(snapshot, flowOf, factorOf)) {
       const model = snapshot.classes[name]?.model;
       if (model !== undefined) worst.set(model, Math.max(worst.get(model) ?? 0, utilisation));
     }
     return worst;
+  }
+
+  #flowOf(name: string): CellFlow {
+    const { rate, plannedRps } = this.#cellOf(name);
+    return { rps: rate.rps, plannedRps };
   }
 
   #modelOf(name: string): Model {

@@ -91,7 +91,11 @@ export class GatewayGuards {
       const engine = snapshot.engines[id];
       return engine === undefined ? null : expectedTimes(engine);
     });
-    this.#fleet = penaltyFleet(snapshot, (id) => this.#health(this.#placeOf.get(id)!) > 0);
+    this.#fleet = penaltyFleet(
+      snapshot,
+      (id) => this.#health(this.#placeOf.get(id)!) > 0,
+      (id) => this.#keeper.risenWps(id),
+    );
   }
 
   /** Whether the request comes in; it then holds its place until it leaves. */
