@@ -10,6 +10,10 @@ const HALF_LIFE_MS = 600_000;
 /** Standard deviations by which the pool must lie off a level before another one is taken. */
 const SURE = 2;
 
+/** Answers per second that a test is made for, as powers of two. */
+const OCTAVE_LEAST = -3;
+const OCTAVE_MOST = 10;
+
 /** Mean time between two false alarms of one engine, hours: 0.85 in 1,000 engine-hours. */
 const FALSE_ALARM_HOURS = 1000 / 0.85;
 
@@ -44,8 +48,8 @@ export class BaseRate {
   /** The test for an engine that answers so often. */
   design(answersPerS: number): FailingDesign {
     // In octaves, so that a design is worked out a few times in the life of a process.
-    const octave = Math.min(10, Math.max(-3, Math.ceil(Math.log2(Math.max(answersPerS, 1e-9)))));
-    return designed(this.#level, octave);
+    const octave = Math.ceil(Math.log2(Math.max(answersPerS, 1e-9)));
+    return designed(this.#level, Math.min(OCTAVE_MOST, Math.max(OCTAVE_LEAST, octave)));
   }
 
   #find(): number {
@@ -58,14 +62,11 @@ export class BaseRate {
   }
 }
 
-const designs = new Map<string, FailingDesign>();
+/** By octave and level; asked for by every engine at every tick. */
+const designs: FailingDesign[] = [];
 
 function designed(level: number, octave: number): FailingDesign {
-  const key = `${level} ${octave}`;
-  let design = designs.get(key);
-  if (design === undefined) {
-    design = designFailing(LEVELS[level]!, 2 ** octave * 3600 * FALSE_ALARM_HOURS);
-    designs.set(key, design);
-  }
-  return design;
+  const at = (octave - OCTAVE_LEAST) * LEVELS.length + level;
+  designs[at] ??= designFailing(LEVELS[level]!, 2 ** octave * 3600 * FALSE_ALARM_HOURS);
+  return designs[at];
 }

@@ -10,26 +10,37 @@ export interface Judged {
   readonly worth: number;
 }
 
+interface Place {
+  readonly values: number[];
+  atMs: number;
+  /** Of the values; null = too few. */
+  median: number | null;
+}
+
 /**
  * How one class's engines keep to their expected times, for one measure. An engine's place is the median of its last few
  * log ratios, the class's the lower median of the places: a profile that is wrong, or a load that nobody planned, makes
  * all engines slow alike and none of them an outlier.
  */
 export class ClassPace {
-  readonly #places = new Map<string, { readonly values: number[]; atMs: number }>();
+  readonly #places = new Map<string, Place>();
   readonly #noise = new PaceNoise();
+  /** The class's median as of a moment; asked for each engine that is judged, and for each late stream. */
+  #median: { readonly atMs: number; readonly value: number | null } | null = null;
 
   /** Log ratio of an engine in this tick. Call for all engines before judging any. */
   add(engine: string, logRatio: number, nowMs: number): void {
     let place = this.#places.get(engine);
     if (place === undefined) {
-      place = { values: [], atMs: nowMs };
+      place = { values: [], atMs: nowMs, median: null };
       this.#places.set(engine, place);
     }
     if (nowMs - place.atMs > OLD_MS) place.values.length = 0;
     place.atMs = nowMs;
     place.values.push(logRatio);
     if (place.values.length > PLACE_OF) place.values.shift();
+    place.median = place.values.length < PLACE_LEAST ? null : median(place.values);
+    this.#median = null;
   }
 
   /**
@@ -41,25 +52,31 @@ export class ClassPace {
     if (usual === null) return null;
     const x = logRatio - Math.max(usual, USUAL_LEAST);
     if (healthy) this.#noise.add(engine, x);
-    return { x, ...this.#noise.of(engine) };
+    const { spread, worth } = this.#noise.of(engine);
+    return { x, spread, worth };
   }
 
   /** The class's median log ratio; null where fewer than two engines were seen lately. */
   median(nowMs: number): number | null {
+    if (this.#median?.atMs !== nowMs) this.#median = { atMs: nowMs, value: this.#find(nowMs) };
+    return this.#median.value;
+  }
+
+  #find(nowMs: number): number | null {
     const places: number[] = [];
-    for (const { values, atMs } of this.#places.values())
-      if (nowMs - atMs <= OLD_MS && values.length >= PLACE_LEAST) places.push(median(values));
+    for (const place of this.#places.values())
+      if (nowMs - place.atMs <= OLD_MS && place.median !== null) places.push(place.median);
     return places.length < 2 ? null : lowerMedian(places);
   }
 
   /** Log ratio of an engine lately; null before enough was seen. */
   place(engine: string): number | null {
-    const values = this.#places.get(engine)?.values;
-    return values === undefined || values.length < PLACE_LEAST ? null : median(values);
+    return this.#places.get(engine)?.median ?? null;
   }
 
   forget(engine: string): void {
     this.#places.delete(engine);
+    this.#median = null;
     this.#noise.forget(engine);
   }
 }
@@ -79,6 +96,7 @@ const USUAL_LEAST = -0.35;
 const OLD_MS = 60_000;
 
 export function median(values: readonly number[]): number {
+  if (values.length === 1) return values[0]!;
   const sorted = [...values].sort((a, b) => a - b);
   const middle = sorted.length >> 1;
   return sorted.length % 2 === 1 ? sorted[middle]! : (sorted[middle - 1]! + sorted[middle]!) / 2;

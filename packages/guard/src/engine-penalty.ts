@@ -76,7 +76,8 @@ export class EnginePenalty {
     this.#rateAtMs = nowMs;
     // A penalised engine has few answers because it is penalised: that must not make the way back another one.
     if (!this.#ramps.failing.active) this.#failing.design = designFor(this.#answersPerS);
-    for (const ramp of Object.values(this.#ramps)) ramp.tick(nowMs);
+    this.#ramps.failing.tick(nowMs);
+    this.#ramps.slow.tick(nowMs);
   }
 
   /** Nothing speaks against it: what it answers is what healthy engines answer. */
@@ -89,9 +90,9 @@ export class EnginePenalty {
     return !this.#ramps.slow.active && Math.max(this.#ttft.suspicion, this.#tbot.suspicion) < WATCHED;
   }
 
-  wishes(): PenaltyWish[] {
+  /** Adds what it asks for: nothing from most engines at most times. */
+  wish(wishes: PenaltyWish[]): void {
     const { failing, slow } = this.#ramps;
-    const wishes: PenaltyWish[] = [];
     const { faults, answers } = this.#failing;
     if (failing.active)
       wishes.push({
@@ -101,11 +102,10 @@ export class EnginePenalty {
         badness: answers > 0 ? faults / answers : 0,
       });
     if (slow.active) wishes.push({ engine: this.id, kind: "slow", factor: slow.factor, badness: this.#slowBadness() });
-    return wishes;
   }
 
   wantsRequest(nowMs: number): boolean {
-    return Object.values(this.#ramps).some((ramp) => ramp.wantsRequest(nowMs));
+    return this.#ramps.failing.wantsRequest(nowMs) || this.#ramps.slow.wantsRequest(nowMs);
   }
 
   /** The heavier of the two kinds; null when nothing speaks against the engine. */

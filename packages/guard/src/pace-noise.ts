@@ -30,10 +30,19 @@ export class PaceNoise {
     const own = this.#own(engine);
     const off = Math.min(OFF_MOST, Math.max(-OFF_MOST, x - own.mean));
     own.mean += MEAN_GAIN * off;
-    this.#put(own, "count", 1);
-    this.#put(own, "off", Math.abs(off));
-    this.#put(own, "squared", off * off);
-    this.#put(own, "lagged", off * (own.last ?? 0));
+    const all = this.#all;
+    const count = fading(1, own.count);
+    const distance = fading(Math.abs(off), own.off);
+    const squared = fading(off * off, own.squared);
+    const lagged = fading(off * (own.last ?? 0), own.lagged);
+    own.count += count;
+    own.off += distance;
+    own.squared += squared;
+    own.lagged += lagged;
+    all.count += count;
+    all.off += distance;
+    all.squared += squared;
+    all.lagged += lagged;
     own.last = off;
   }
 
@@ -63,12 +72,11 @@ export class PaceNoise {
     }
     return own;
   }
+}
 
-  #put(own: Own, key: keyof Sums, value: number): void {
-    const change = value - own[key] / MEMORY;
-    own[key] += change;
-    this.#all[key] += change;
-  }
+/** What a sum of the last observations changes by. */
+function fading(value: number, sum: number): number {
+  return value - sum / MEMORY;
 }
 
 const SUMS = ["count", "off", "squared", "lagged"] as const;

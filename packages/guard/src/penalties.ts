@@ -1,7 +1,7 @@
 import type { Outcome } from "@guidevane/core";
 import { type AwaitedToken, AwaitedTokens } from "./awaited-tokens.ts";
 import { BaseRate } from "./base-rate.ts";
-import { ClassPace, median } from "./class-pace.ts";
+import { ClassPaces, type Measure } from "./class-paces.ts";
 import { EnginePenalty, type PenaltyEvidence } from "./engine-penalty.ts";
 import {
   grantPenalties,
@@ -46,17 +46,6 @@ interface Begun extends AttemptBegun, RunningAttempt<Begun>, AwaitedToken<Begun>
   paced: boolean;
 }
 
-type Measure = "ttft" | "tbot";
-
-/** Log ratios of one engine and class since the last tick. */
-interface Paced {
-  readonly engine: string;
-  readonly requestClass: string;
-  readonly measure: Measure;
-  readonly logRatios: number[];
-  beganMs: number;
-}
-
 /**
  * Which engines answer worse than they should, and by how much their shares are cut. Pure: attempts are told to it as they
  * begin, give their first token and end, each once; a tick draws the conclusions. Client errors and aborts count nothing.
@@ -65,11 +54,10 @@ export class Penalties {
   readonly #engines = new Map<string, EnginePenalty>();
   readonly #attempts = new RunningAttempts<Begun>();
   readonly #awaited = new AwaitedTokens<Begun>();
-  readonly #paces = new Map<string, ClassPace>();
+  readonly #paces = new ClassPaces();
   readonly #baseRate: BaseRate;
-  #paced = new Map<string, Paced>();
   #answers: { engine: EnginePenalty; fault: boolean; beganMs: number }[] = [];
-  #verdicts = new Map<string, PenaltyVerdict>();
+  readonly #verdicts = new Map<string, PenaltyVerdict>();
 
   constructor(nowMs: number) {
     this.#baseRate = new BaseRate(nowMs);
@@ -128,20 +116,21 @@ export class Penalties {
     this.#forgetOut(fleet);
     this.#judgeAnswers(nowMs);
     this.#countOverdue(nowMs);
-    this.#judgePaces(nowMs);
+    this.#paces.judge(this.#engines, nowMs);
     const wishes: PenaltyWish[] = [];
+    const designFor = (answersPerS: number) => this.#baseRate.design(answersPerS);
     for (const [id, engine] of this.#engines) {
       if (!fleet.engines.has(id)) {
         this.#engines.delete(id);
-        for (const pace of this.#paces.values()) pace.forget(id);
+        this.#paces.forget(id);
         continue;
       }
-      engine.tick((answersPerS) => this.#baseRate.design(answersPerS), nowMs);
-      wishes.push(...engine.wishes());
+      engine.tick(designFor, nowMs);
+      engine.wish(wishes);
     }
     const granted = grantPenalties(wishes, fleet);
     const told = new Set(this.#verdicts.keys());
-    this.#verdicts = new Map();
+    this.#verdicts.clear();
     for (const [id, engine] of this.#engines) {
       // Nothing speaks against most engines.
       if (engine.healthy && engine.keepsPace) continue;
@@ -160,11 +149,7 @@ export class Penalties {
 
   /** Time to first token lately ÷ the expected one, by the class that says the most; null before enough was seen. */
   ttftRatio(engine: string): number | null {
-    let most: number | null = null;
-    for (const [key, pace] of this.#paces) {
-      const place = key.startsWith("ttft ") ? pace.place(engine) : null;
-      if (place !== null) most = Math.max(most ?? Number.NEGATIVE_INFINITY, place);
-    }
+    const most = this.#paces.highest("ttft", engine);
     return most === null ? null : Math.exp(most);
   }
 
@@ -181,7 +166,7 @@ export class Penalties {
     for (const id of this.#engines.keys()) {
       if (fleet.engines.get(id)?.takes !== false) continue;
       this.#engines.delete(id);
-      for (const pace of this.#paces.values()) pace.forget(id);
+      this.#paces.forget(id);
     }
   }
 
@@ -205,7 +190,7 @@ export class Penalties {
       const waitedMs = nowMs - begun.atMs;
       if (begun.ttftMs === null || waitedMs < SLOW_RATIO * begun.ttftMs) return;
       const ratio = logRatio(waitedMs, begun.ttftMs, UNFELT_MS.ttft);
-      const usual = this.#paces.get(paceKey(begun.requestClass, "ttft"))?.median(nowMs) ?? 0;
+      const usual = this.#paces.usual("ttft", begun.requestClass, nowMs) ?? 0;
       if (ratio - Math.max(0, usual) >= SLOW_LOG_RATIO) this.#paceFirst(begun, ratio);
     });
   }
@@ -216,36 +201,8 @@ export class Penalties {
     this.#pace(begun, "ttft", ratio);
   }
 
-  #judgePaces(nowMs: number): void {
-    const ticks = [...this.#paced.values()].map((each) => ({ ...each, logRatio: median(each.logRatios) }));
-    this.#paced = new Map();
-    for (const each of ticks) this.#paceOf(each).add(each.engine, each.logRatio, nowMs);
-    for (const each of ticks) {
-      const engine = this.#engines.get(each.engine);
-      if (engine === undefined) continue;
-      const judged = this.#paceOf(each).judge(each.engine, each.logRatio, engine.keepsPace, nowMs);
-      if (judged !== null) engine.paced(each.measure, judged, each.beganMs, nowMs);
-    }
-  }
-
   #pace({ engine, requestClass, atMs }: Begun, measure: Measure, ratio: number): void {
-    const key = `${engine}\n${paceKey(requestClass, measure)}`;
-    const known = this.#paced.get(key);
-    if (known === undefined) this.#paced.set(key, { engine, requestClass, measure, logRatios: [ratio], beganMs: atMs });
-    else {
-      known.logRatios.push(ratio);
-      known.beganMs = Math.min(known.beganMs, atMs);
-    }
-  }
-
-  #paceOf({ requestClass, measure }: Paced): ClassPace {
-    const key = paceKey(requestClass, measure);
-    let pace = this.#paces.get(key);
-    if (pace === undefined) {
-      pace = new ClassPace();
-      this.#paces.set(key, pace);
-    }
-    return pace;
+    this.#paces.observe(measure, requestClass, engine, atMs, ratio);
   }
 
   #engine(id: string, nowMs: number): EnginePenalty {
@@ -263,10 +220,6 @@ const UNFELT_MS = { ttft: 20, tbot: 2 } as const;
 
 function logRatio(observedMs: number, expectedMs: number, unfeltMs: number): number {
   return Math.log((observedMs + unfeltMs) / (expectedMs + unfeltMs));
-}
-
-function paceKey(requestClass: string, measure: Measure): string {
-  return `${measure} ${requestClass}`;
 }
 
 function verdictOf(

@@ -28,8 +28,12 @@ export function cellUtilisations(
 ): Map<string, number> {
   const columns = planColumns(snapshot);
   const loads = loadsNow(snapshot, columns, flowOf);
-  const factors = Float64Array.from(columns.engines, factorOf);
-  return new Map(snapshot.cells.map(({ class: name }, cell) => [name, utilisationOf(cell, columns, loads, factors)]));
+  const factors = new Float64Array(columns.engines.length);
+  for (let engine = 0; engine < factors.length; engine++) factors[engine] = factorOf(columns.engines[engine]!);
+  const utilisations = new Map<string, number>();
+  for (const [cell, { class: name }] of snapshot.cells.entries())
+    utilisations.set(name, utilisationOf(cell, columns, loads, factors));
+  return utilisations;
 }
 
 /** Load of each engine by the plan, corrected by what this gateway sees, work units/s. */
@@ -53,7 +57,8 @@ function loadsNow(
       seen[engine]! += now * part;
     }
   }
-  return loads.map((load, engine) => load + seen[engine]!);
+  for (let engine = 0; engine < loads.length; engine++) loads[engine]! += seen[engine]!;
+  return loads;
 }
 
 function utilisationOf(

@@ -1,0 +1,97 @@
+import { ClassPace, type Judged, median } from "./class-pace.ts";
+
+export type Measure = "ttft" | "tbot";
+
+/** What judging needs to know of an engine, and tells it. */
+export interface PacedEngine {
+  /** Nothing speaks against its pace, so that its noise is what healthy engines have. */
+  readonly keepsPace: boolean;
+  paced(measure: Measure, judged: Judged, beganMs: number, nowMs: number): void;
+}
+
+/** One engine's log ratios in one class since the last tick. */
+interface Observed {
+  readonly engine: string;
+  readonly of: MeasuredClass;
+  readonly logRatios: number[];
+  /** When the oldest of their attempts began. */
+  beganMs: number;
+}
+
+interface MeasuredClass {
+  readonly measure: Measure;
+  readonly pace: ClassPace;
+  readonly engines: Map<string, Observed>;
+}
+
+/** Times of all classes, by measure: gathered as they come, judged at each tick, where an engine's count as one, their median. */
+export class ClassPaces {
+  readonly #classes = { ttft: new Map<string, MeasuredClass>(), tbot: new Map<string, MeasuredClass>() };
+  /** Those with log ratios, in the order in which the first of each came. */
+  #observed: Observed[] = [];
+
+  observe(measure: Measure, requestClass: string, engine: string, beganMs: number, logRatio: number): void {
+    const observed = this.#of(measure, requestClass, engine);
+    if (observed.logRatios.length === 0) {
+      this.#observed.push(observed);
+      observed.beganMs = beganMs;
+    }
+    observed.logRatios.push(logRatio);
+    observed.beganMs = Math.min(observed.beganMs, beganMs);
+  }
+
+  judge(engines: ReadonlyMap<string, PacedEngine>, nowMs: number): void {
+    const ticks = this.#observed.map(({ engine, of, logRatios, beganMs }) => {
+      const logRatio = median(logRatios);
+      logRatios.length = 0;
+      of.pace.add(engine, logRatio, nowMs);
+      return { engine, of, logRatio, beganMs };
+    });
+    this.#observed = [];
+    for (const { engine, of, logRatio, beganMs } of ticks) {
+      const paced = engines.get(engine);
+      if (paced === undefined) {
+        of.engines.delete(engine);
+        continue;
+      }
+      const judged = of.pace.judge(engine, logRatio, paced.keepsPace, nowMs);
+      if (judged !== null) paced.paced(of.measure, judged, beganMs, nowMs);
+    }
+  }
+
+  /** The class's median log ratio; null where too little is known. */
+  usual(measure: Measure, requestClass: string, nowMs: number): number | null {
+    return this.#classes[measure].get(requestClass)?.pace.median(nowMs) ?? null;
+  }
+
+  /** The highest of an engine's places in its classes, a log ratio; null before enough was seen. */
+  highest(measure: Measure, engine: string): number | null {
+    let most: number | null = null;
+    for (const { pace } of this.#classes[measure].values()) {
+      const place = pace.place(engine);
+      if (place !== null) most = Math.max(most ?? Number.NEGATIVE_INFINITY, place);
+    }
+    return most;
+  }
+
+  /** What was learned of an engine; what came since the last tick still counts for its class. */
+  forget(engine: string): void {
+    for (const { pace } of this.#classes.ttft.values()) pace.forget(engine);
+    for (const { pace } of this.#classes.tbot.values()) pace.forget(engine);
+  }
+
+  #of(measure: Measure, requestClass: string, engine: string): Observed {
+    const classes = this.#classes[measure];
+    let of = classes.get(requestClass);
+    if (of === undefined) {
+      of = { measure, pace: new ClassPace(), engines: new Map() };
+      classes.set(requestClass, of);
+    }
+    let observed = of.engines.get(engine);
+    if (observed === undefined) {
+      observed = { engine, of, logRatios: [], beganMs: 0 };
+      of.engines.set(engine, observed);
+    }
+    return observed;
+  }
+}
