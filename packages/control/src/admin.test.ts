@@ -128,6 +128,25 @@ describe("POST /v1/demand", () => {
   });
 });
 
+describe("a report of ten million arrivals", () => {
+  it("is refused with the number, counted, logged once, and plans nothing", async () => {
+    const url = await test.started();
+    await post(`${url}/v1/demand`, demand(40, 1));
+    for (const seq of [2, 3]) {
+      const error = await errorOf(await post(`${url}/v1/demand`, demand(10_000_000, seq)));
+      expect(error).toMatchObject({ status: 400, code: "implausible_demand" });
+      expect(error.message).toContain("classes.chat.offered: 10000000 in 1000 ms");
+    }
+    expect(await (await post(`${url}/v1/demand`, demand(40, 4))).json()).toEqual({ gateways: 1 });
+    await test.roundsUntil(async () => {
+      await arrived(url);
+      return test.solver.seen.at(-1)!.demandRps.get("east\nchat") === 40;
+    });
+    expect(await (await fetch(`${url}/metrics`)).text()).toContain('guidevane_demand_refused_total{cluster="east"} 2');
+    expect(test.logger.warnings.filter((line) => line.includes("are not believed"))).toHaveLength(1);
+  });
+});
+
 describe("GET /v1/engines and /metrics", () => {
   it("B175: shows shares by cluster and class, signals with state and age, and health with its reason", async () => {
     const url = await test.started();

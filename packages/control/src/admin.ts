@@ -1,9 +1,9 @@
 import { createServer, type IncomingMessage, type Server, type ServerResponse } from "node:http";
-import { GuidevaneError, parseDemandReport, problem, showProblem } from "@guidevane/core";
 import { serveDiff, serveWhatIf } from "./admin-analysis.ts";
+import { takeDemand } from "./admin-demand.ts";
 import { serveExplain } from "./admin-explain.ts";
 import { admit, type Guard } from "./admin-guard.ts";
-import { AdminError, readJson, sendError, sendJson } from "./admin-http.ts";
+import { AdminError, sendError, sendJson } from "./admin-http.ts";
 import { operatorAnswer, readOn, takeFreeze, takePin, takeRollback } from "./admin-operator.ts";
 import { serveSnapshot } from "./admin-snapshot.ts";
 import type { Control } from "./control.ts";
@@ -118,27 +118,6 @@ function clusterAnswers({ fleet, levels, clock }: Control): { name: string; regi
 
 function openFeed(control: Control, cluster: string, response: ServerResponse): void {
   control.feed.open(cluster, response, control.presentState(cluster));
-}
-
-async function takeDemand(control: Control, request: IncomingMessage, response: ServerResponse): Promise<void> {
-  const data = await readJson(request);
-  const report = parseReport(data);
-  if (!control.fleet.clusters.has(report.cluster))
-    throw new AdminError(
-      400,
-      "bad_demand",
-      showProblem(problem("unknown_name", "cluster", report.cluster, "is not a cluster of the fleet file")),
-    );
-  sendJson(response, 200, { gateways: control.report(report) });
-}
-
-function parseReport(data: unknown): ReturnType<typeof parseDemandReport> {
-  try {
-    return parseDemandReport(data);
-  } catch (error) {
-    if (GuidevaneError.is(error)) throw new AdminError(400, error.code, error.message);
-    throw error;
-  }
 }
 
 async function setAdmin(

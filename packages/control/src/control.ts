@@ -13,6 +13,7 @@ import type { Gate, PlanWarm } from "@guidevane/optimizer";
 import { DemandLevels } from "@guidevane/signals";
 import type { Analyst } from "./analyst.ts";
 import { Collector } from "./collect.ts";
+import { DemandClaims } from "./demand-claims.ts";
 import type { Prober } from "./engine-probe.ts";
 import { adminStateOf, type EngineState, engineStates } from "./engine-state.ts";
 import { Feed } from "./feed.ts";
@@ -50,6 +51,7 @@ export class Control {
   readonly advise: boolean;
   readonly operator: Operator;
   readonly levels = new DemandLevels();
+  readonly claims = new DemandClaims();
   readonly published = new Published();
   readonly metrics = new ControlMetrics();
   readonly feed: Feed;

@@ -50,6 +50,12 @@ export class ControlMetrics {
     labelNames: ["cluster", "class"],
     ...this.#at,
   });
+  readonly demandRefused = new Counter<"cluster">({
+    name: "guidevane_demand_refused_total",
+    help: "Reports of gateways with more arrivals than are believed.",
+    labelNames: ["cluster"],
+    ...this.#at,
+  });
   readonly engineLoadRatio = new Gauge({
     name: "guidevane_engine_load_ratio",
     help: "Planned load of an engine over what it was planned to hold.",
