@@ -49,6 +49,26 @@ describe("an engine whose replicas are lost", () => {
   });
 });
 
+describe("an engine that sleeps", () => {
+  it("B083: is told to gateways as one without a replica and planned with none, though it is healthy by its own word", async () => {
+    test.fleetMore = RARE_TICKS;
+    const state = (awake: number) => `vllm:engine_sleep_state{engine="0",sleep_state="awake"} ${awake}\n`;
+    test.e2Metrics = state(1);
+    const url = await test.started();
+    const events = feedEvents((await fetch(`${url}/v1/feed?cluster=west`)).body!);
+    const planned = () => test.solver.seen.at(-1)?.engines.get("e2")?.readyReplicas;
+    expect([await healthOf(url, "e2"), planned()]).toEqual(["ready", 2]);
+
+    test.e2Metrics = state(0);
+    await test.roundsUntil(async () => (await healthOf(url, "e2")) === "not-ready" && planned() === 0);
+    while ((await nextEvent(events, "signals")).engines.e2?.readyReplicas.value !== 0);
+    await events.return(undefined);
+
+    test.e2Metrics = state(1);
+    await test.roundsUntil(async () => (await healthOf(url, "e2")) === "ready" && planned() === 2);
+  });
+});
+
 describe("a control plane that is cut off from every engine", () => {
   it("plans as if they lived and says so, until a gateway calls one dead", async () => {
     const url = await test.started();

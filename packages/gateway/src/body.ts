@@ -49,7 +49,7 @@ export function readBody(
   exchange.request.readInto(new BodyReading(exchange, limits, { clock, turns }, onRead));
 }
 
-type Asking = Pick<Exchange, "request" | "response" | "share">;
+type Asking = Pick<Exchange, "request" | "response"> & { readonly share: Pick<BodyShare, "add"> };
 
 /**
  * A body on its way in. An object: with closures in its place, one of them held by the request, each request that had grown

@@ -1,7 +1,12 @@
 import { once } from "node:events";
-import { type AddressInfo, createServer } from "node:net";
+import { ServerResponse } from "node:http";
+import { type AddressInfo, createServer, Socket } from "node:net";
 import { ManualClock } from "@guidevane/core";
 import { afterEach, describe, expect, it } from "vitest";
+import { readBody } from "../body.ts";
+import { BodyMemory } from "../body-memory.ts";
+import { FrontRequest } from "../front-request.ts";
+import { LoopTurns } from "../loop-turns.ts";
 import { answersWell, chat, faultBench } from "../testing/fault-bench.ts";
 import { jsonAnswer } from "../testing/scripted-engine.ts";
 import { CHAT, createSetup, eventually, metric, PLAIN_BODY } from "../testing/setup.ts";
@@ -120,6 +125,33 @@ describe("a large prompt", () => {
     setup.cleanups.push(() => server.close());
     return `http://127.0.0.1:${(server.address() as AddressInfo).port}`;
   }
+
+  it("B051: is handed on in a turn of its own, though ten of them end in the same one", async () => {
+    let turn = 0;
+    let isRunning = true;
+    const count = (): void => {
+      turn += 1;
+      if (isRunning) setImmediate(count);
+    };
+    count();
+    const turns = new LoopTurns();
+    const parts = { clock: new ManualClock(), turns, memory: new BodyMemory(() => 1e9) };
+    const read = (bytes: number): Promise<number> => {
+      const request = new FrontRequest(new Socket());
+      const exchange = { request, response: new ServerResponse(request), share: parts.memory.share() };
+      const handedOn = new Promise<number>((resolve) =>
+        readBody(exchange, { bodyBytes: 20_000_000, bodyMs: 1000 }, parts, () => resolve(turn)),
+      );
+      request.push(Buffer.alloc(bytes));
+      request.push(null);
+      return handedOn;
+    };
+    const began = turn;
+    const large = Array.from({ length: 10 }, () => read(2_000_000));
+    expect(await read(1000)).toBe(began);
+    expect(new Set(await Promise.all(large)).size).toBe(10);
+    isRunning = false;
+  });
 
   it.skipIf(typeof process.threadCpuUsage !== "function")(
     "B051: of 20 MB, ten at once, stops the event loop for no longer than streams and probes can bear",

@@ -136,7 +136,8 @@ describe("another engine", () => {
         if (headerIn(answer, "x-guidevane-reason") === "retry") waited += 1;
       }
       expect(waited).toBeGreaterThan(0);
-      expect(waited).toBeLessThan(10);
+      // Three or four; if it were never ejected, as many as the retry budget gives: eleven.
+      expect(waited).toBeLessThan(8);
     },
   );
 });
