@@ -25,7 +25,7 @@ const {
 } = workerData as WorkerStart;
 
 const tell = (word: Word): void => port.postMessage(word);
-const news = new NewsBatch((items) => tell({ kind: "news", items }));
+const news = new NewsBatch((message) => tell({ kind: "news", message }));
 const thread = new RequestThread({
   clock: clockOfThread(clockZeroMs),
   random: Math.random,

@@ -4,7 +4,8 @@ import type { CompiledSnapshot } from "./compiled-snapshots.ts";
 import type { Decision } from "./decision.ts";
 import type { ClassCounts } from "./demand.ts";
 import type { MetricFigures } from "./metrics.ts";
-import type { RequestSettings, ThreadNews } from "./request-thread.ts";
+import type { NewsMessage } from "./news-batch.ts";
+import type { RequestSettings } from "./request-thread.ts";
 
 /** What a request worker begins with; all of it plain data or shared memory. */
 export interface WorkerStart {
@@ -32,18 +33,13 @@ export type Order =
   | { readonly kind: "decision"; readonly ticket: number; readonly id: string }
   | { readonly kind: "stop"; readonly graceMs: number };
 
-/** One call of `ThreadNews`: its name and what it was given. */
-export type NewsItem = {
-  [Name in keyof ThreadNews]: readonly [Name, ...Parameters<ThreadNews[Name]>];
-}[keyof ThreadNews];
-
 /** What a request worker says to the process. */
 export type Word =
   | { readonly kind: "ready" }
   | { readonly kind: "listening"; readonly url: string }
   | { readonly kind: "not-listening"; readonly message: string; readonly code: string | undefined }
   /** What happened since the last time, in order. */
-  | { readonly kind: "news"; readonly items: readonly NewsItem[] }
+  | { readonly kind: "news"; readonly message: NewsMessage }
   | { readonly kind: "arrivals"; readonly arrived: ReadonlyMap<string, ClassCounts> }
   | { readonly kind: "metrics"; readonly ticket: number; readonly figures: MetricFigures }
   | { readonly kind: "decision"; readonly ticket: number; readonly decision: Decision | null }

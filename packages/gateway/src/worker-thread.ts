@@ -4,8 +4,9 @@ import type { Address } from "./address.ts";
 import type { Decision } from "./decision.ts";
 import type { ClassCounts } from "./demand.ts";
 import type { MetricFigures } from "./metrics.ts";
+import { tellNews } from "./news-batch.ts";
 import type { ThreadNews } from "./request-thread.ts";
-import type { NewsItem, Order, Word, WorkerStart } from "./thread-messages.ts";
+import type { Order, Word, WorkerStart } from "./thread-messages.ts";
 
 export interface WorkerThreadOptions {
   readonly worker: URL;
@@ -109,7 +110,7 @@ export class WorkerThread {
   #hear(word: Word): void {
     switch (word.kind) {
       case "news":
-        for (const item of word.items) this.#pass(item);
+        tellNews(word.message, this.#options.news);
         break;
       case "arrivals":
         this.#options.onArrivals(word.arrived);
@@ -122,10 +123,5 @@ export class WorkerThread {
       case "not-listening":
         this.#onListening?.(word);
     }
-  }
-
-  #pass<Item extends NewsItem>([name, ...given]: Item): void {
-    const { news } = this.#options;
-    (news[name] as (...given: unknown[]) => void)(...given);
   }
 }
