@@ -8,6 +8,7 @@ use crate::report::Report;
 use crate::request::Requests;
 use crate::timer::{Alarm, now_ns};
 use crate::watch::{Reading, anonymous_bytes};
+use mio::event::Event;
 use mio::net::TcpStream;
 use mio::{Events, Interest, Poll, Token};
 use std::io;
@@ -84,11 +85,12 @@ impl<'a> Drive<'a> {
                 self.before = Some(Reading::take(&self.plan.watch)?);
             }
             self.give_up_late(now)?;
-            self.alarm.set(self.next_wake(now))?;
+            let wake_ns = self.next_wake(now);
+            self.alarm.set(wake_ns, now)?;
             self.poll.poll(&mut events, None)?;
             for each in &events {
                 if each.token() != ALARM {
-                    self.serve(each.token().0, each.is_writable(), &mut buffer)?;
+                    self.serve(each, &mut buffer)?;
                 }
             }
         }
@@ -160,13 +162,14 @@ impl<'a> Drive<'a> {
         peer.send(self.requests.next()).or_else(|error| self.fail(at, &error.to_string()))
     }
 
-    fn serve(&mut self, at: usize, writable: bool, buffer: &mut [u8]) -> io::Result<()> {
+    fn serve(&mut self, event: &Event, buffer: &mut [u8]) -> io::Result<()> {
+        let at = event.token().0;
+        let Some(link) = &mut self.peers[at].link else { return Ok(()) };
+        if let Err(error) = link.wake(event) {
+            return self.fail(at, &error.to_string());
+        }
         loop {
-            let peer = &mut self.peers[at];
-            let Some(link) = &mut peer.link else { return Ok(()) };
-            if writable && let Err(error) = link.flush() {
-                return self.fail(at, &error.to_string());
-            }
+            let Some(link) = &mut self.peers[at].link else { return Ok(()) };
             match link.read(buffer) {
                 Ok(Got::Nothing) => return Ok(()),
                 Ok(Got::Bytes(count)) => self.read(at, &buffer[..count])?,

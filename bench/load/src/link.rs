@@ -1,11 +1,17 @@
 //! A non-blocking connection that keeps what the kernel would not take yet.
 
+use mio::event::Event;
 use mio::net::TcpStream;
 use std::io::{self, ErrorKind, Read, Write};
 
 pub struct Link {
     pub socket: TcpStream,
     pending: Vec<u8>,
+    /// The last read took all that the kernel had: epoll tells of what comes later, and to ask for it now is a system call
+    /// for nothing.
+    emptied: bool,
+    /// The other side has ended it, which is read after the last bytes.
+    ends: bool,
 }
 
 pub enum Got {
@@ -16,7 +22,7 @@ pub enum Got {
 
 impl Link {
     pub fn new(socket: TcpStream) -> Link {
-        Link { socket, pending: Vec::new() }
+        Link { socket, pending: Vec::new(), emptied: false, ends: false }
     }
 
     pub fn send(&mut self, bytes: &[u8]) -> io::Result<()> {
@@ -29,8 +35,15 @@ impl Link {
         Ok(())
     }
 
+    /// Takes in what epoll says: there may be something to read, and room to write.
+    pub fn wake(&mut self, event: &Event) -> io::Result<()> {
+        self.emptied = false;
+        self.ends |= event.is_read_closed();
+        if event.is_writable() { self.flush() } else { Ok(()) }
+    }
+
     /// Goes on with what is pending, when the connection is made or has room again.
-    pub fn flush(&mut self) -> io::Result<()> {
+    fn flush(&mut self) -> io::Result<()> {
         if self.pending.is_empty() {
             return Ok(());
         }
@@ -40,10 +53,17 @@ impl Link {
     }
 
     pub fn read(&mut self, buffer: &mut [u8]) -> io::Result<Got> {
+        // The connection's end may stand behind the last bytes without a word of its own.
+        if self.emptied && !self.ends {
+            return Ok(Got::Nothing);
+        }
         loop {
             match self.socket.read(buffer) {
                 Ok(0) => return Ok(Got::End),
-                Ok(count) => return Ok(Got::Bytes(count)),
+                Ok(count) => {
+                    self.emptied = count < buffer.len();
+                    return Ok(Got::Bytes(count));
+                }
                 Err(error) if error.kind() == ErrorKind::WouldBlock => return Ok(Got::Nothing),
                 Err(error) if error.kind() == ErrorKind::Interrupted => {}
                 Err(error) => return Err(error),
@@ -63,4 +83,41 @@ fn write(socket: &mut TcpStream, bytes: &[u8]) -> io::Result<usize> {
         }
     }
     Ok(sent)
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+    use mio::{Events, Interest, Poll, Token};
+    use std::net::{SocketAddr, TcpListener};
+    use std::time::Duration;
+
+    #[test]
+    fn reads_the_end_that_stands_behind_the_last_bytes() {
+        let listener = TcpListener::bind(SocketAddr::from(([127, 0, 0, 1], 0))).unwrap();
+        let socket = TcpStream::connect(listener.local_addr().unwrap()).unwrap();
+        let (mut other, _) = listener.accept().unwrap();
+        other.write_all(b"last").unwrap();
+        drop(other);
+        let mut poll = Poll::new().unwrap();
+        let mut link = Link::new(socket);
+        poll.registry().register(&mut link.socket, Token(0), Interest::READABLE | Interest::WRITABLE).unwrap();
+        let mut events = Events::with_capacity(4);
+        let mut buffer = [0; 64];
+        let mut read = Vec::new();
+        loop {
+            poll.poll(&mut events, Some(Duration::from_secs(10))).unwrap();
+            assert!(!events.is_empty(), "no word of the connection's end, after {read:?}");
+            for event in &events {
+                link.wake(event).unwrap();
+                loop {
+                    match link.read(&mut buffer).unwrap() {
+                        Got::Bytes(count) => read.extend_from_slice(&buffer[..count]),
+                        Got::Nothing => break,
+                        Got::End => return assert_eq!(read, b"last"),
+                    }
+                }
+            }
+        }
+    }
 }

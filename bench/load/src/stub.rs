@@ -4,6 +4,7 @@ use crate::link::{Got, Link};
 use crate::marker::{Pace, event, stamp};
 use crate::message::{Kind, Message};
 use crate::timer::{Alarm, now_ns};
+use mio::event::Event;
 use mio::net::TcpListener;
 use mio::unix::SourceFd;
 use mio::{Events, Interest, Poll, Token};
@@ -88,7 +89,7 @@ impl Stub {
                         }
                     }
                     Token(at) => {
-                        if self.serve_peer(at, each.is_writable(), &mut buffer).is_err() {
+                        if self.serve_peer(at, each, &mut buffer).is_err() {
                             self.drop_peer(at);
                         }
                     }
@@ -124,11 +125,9 @@ impl Stub {
         }
     }
 
-    fn serve_peer(&mut self, at: usize, writable: bool, buffer: &mut [u8]) -> io::Result<()> {
+    fn serve_peer(&mut self, at: usize, event: &Event, buffer: &mut [u8]) -> io::Result<()> {
         let Some(peer) = &mut self.peers[at] else { return Ok(()) };
-        if writable {
-            peer.link.flush()?;
-        }
+        peer.link.wake(event)?;
         loop {
             let Some(peer) = &mut self.peers[at] else { return Ok(()) };
             let count = match peer.link.read(buffer)? {
@@ -183,8 +182,9 @@ impl Stub {
 
     fn send_due_events(&mut self) -> io::Result<()> {
         while let Some(&Reverse((due_ns, at, turn))) = self.due.peek() {
-            if due_ns > now_ns() {
-                return self.alarm.set(due_ns);
+            let now = now_ns();
+            if due_ns > now {
+                return self.alarm.set(due_ns, now);
             }
             self.due.pop();
             let peer = self.peers[at].as_ref();

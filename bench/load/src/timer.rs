@@ -17,6 +17,8 @@ pub fn now_ns() -> u64 {
 
 pub struct Alarm {
     fd: OwnedFd,
+    /// When it rings next, or rang last.
+    armed_ns: u64,
 }
 
 impl Alarm {
@@ -24,11 +26,16 @@ impl Alarm {
     pub fn new(poll: &Poll, token: Token) -> io::Result<Alarm> {
         let fd = timerfd_create(TimerfdClockId::Monotonic, TimerfdFlags::NONBLOCK | TimerfdFlags::CLOEXEC)?;
         poll.registry().register(&mut SourceFd(&fd.as_raw_fd()), token, Interest::READABLE)?;
-        Ok(Alarm { fd })
+        Ok(Alarm { fd, armed_ns: 0 })
     }
 
-    /// Rings once at `at_ns`, at once if that has passed; takes the place of an earlier call.
-    pub fn set(&self, at_ns: u64) -> io::Result<()> {
+    /// Rings once at `at_ns` or before it, at once if that has passed. An earlier moment that it was set to stands: who is
+    /// woken looks at what is due anyway, and each change is a system call.
+    pub fn set(&mut self, at_ns: u64, now_ns: u64) -> io::Result<()> {
+        if self.armed_ns > now_ns && self.armed_ns <= at_ns {
+            return Ok(());
+        }
+        self.armed_ns = at_ns;
         let it_value = Timespec { tv_sec: (at_ns / 1_000_000_000) as i64, tv_nsec: (at_ns % 1_000_000_000) as i64 };
         let it_interval = Timespec { tv_sec: 0, tv_nsec: 0 };
         timerfd_settime(&self.fd, TimerfdTimerFlags::ABSTIME, &Itimerspec { it_interval, it_value })?;
