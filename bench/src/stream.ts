@@ -1,12 +1,16 @@
 import type { BenchForm } from "./case.ts";
 import { type Bench, type LoadCase, type LoadGroup, loadGroup, type Reading } from "./load/group.ts";
 import { type Drive, measureFront } from "./load/rounds.ts";
+import { streamsOnTwoThreads } from "./two-threads.ts";
 
 /**
  * `stream/…`: what a stream costs. CPU time of the front per event with 256 streams of an event every 20 ms each, which no
  * front can put together; how much later than sent an event is read; and the memory that each of 5,000 open streams holds.
  */
-export const stream: LoadGroup = loadGroup("stream", casesOf, memory);
+export const stream: LoadGroup = loadGroup("stream", casesOf, async (bench, form, print) => ({
+  ...(await memory(bench, form, print)),
+  ...(form === "short" ? {} : await streamsOnTwoThreads(paced(form), print)),
+}));
 
 const cpuPerEvent: Reading = {
   name: "stream/chunk",
@@ -18,8 +22,12 @@ const delay = (at: "p50" | "p99"): Reading => ({
 });
 
 function casesOf(form: BenchForm): LoadCase[] {
+  return [{ drive: paced(form), readings: [cpuPerEvent, delay("p50"), delay("p99")] }];
+}
+
+function paced(form: BenchForm): Drive {
   const times = form === "short" ? { warmMs: 500, windowMs: 1000 } : { warmMs: 1500, windowMs: 4000 };
-  const drive: Drive = {
+  return {
     ...times,
     connections: 256,
     bodyBytes: 1024,
@@ -27,7 +35,6 @@ function casesOf(form: BenchForm): LoadCase[] {
     ramp: 1000,
     stream: { everyMs: 20, events: 200 },
   };
-  return [{ drive, readings: [cpuPerEvent, delay("p50"), delay("p99")] }];
 }
 
 /** Anonymous memory of each front with so many streams open less that of the same process idle and warm, a process each. */

@@ -20,6 +20,11 @@ export function chooseCores(): Cores | null {
   return { front: [0], rest: count > 2 ? [1, 2] : [1] };
 }
 
+/** Two cores that the front and its load share; null as above. */
+export function sharedCores(): Cores | null {
+  return chooseCores() === null ? null : { front: [0, 1], rest: [0, 1] };
+}
+
 /** The command that runs `command` on these cores; on any where there are none. */
 export function pinned(cores: readonly number[], command: readonly string[]): string[] {
   return cores.length === 0 ? [...command] : ["taskset", "--cpu-list", cores.join(","), ...command];

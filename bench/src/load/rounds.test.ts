@@ -41,6 +41,11 @@ describe("what others took of the cores", () => {
   it("is judged over all cores where nothing has one of its own", () => {
     expect(judge(report(0.5, 0.3, 0.2, [1, 0.2]), null).othersOnFront).toBeCloseTo(0.1);
   });
+
+  it("is judged over the cores that the front and its load share, where they do", () => {
+    const shared = { front: [0, 1], rest: [0, 1] };
+    expect(judge(report(0.9, 0.4, 0.3, [1, 0.8, 1]), shared)).toMatchObject({ othersOnFront: 0.1, othersOnRest: 0.1 });
+  });
 });
 
 const round = (frontCpuNs: number, disturbed = false): Measured => ({

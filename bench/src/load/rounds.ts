@@ -47,8 +47,9 @@ export function judge(report: DriveReport, cores: Cores | null): Omit<Measured, 
   const busy = (which: readonly number[]) => which.reduce((sum, core) => sum + (coresBusyNs[core] ?? 0), 0);
   const others = (which: readonly number[], ownNs: number) =>
     Math.max(0, busy(which) - ownNs) / (elapsedNs * which.length);
-  if (cores === null) {
-    const all = others([...coresBusyNs.keys()], frontCpuNs + restCpuNs);
+  // What all share can't be told apart.
+  if (cores === null || cores.front.some((core) => cores.rest.includes(core))) {
+    const all = others(cores?.front ?? [...coresBusyNs.keys()], frontCpuNs + restCpuNs);
     return { frontCpuNs, othersOnFront: all, othersOnRest: all, disturbed: all > DISTURBED_ON_FRONT };
   }
   const othersOnFront = others(cores.front, frontCpuNs);
