@@ -216,7 +216,7 @@ describeRouters(describe, "pick", (load) => {
   });
 
   describe("bound", () => {
-    it("lets an engine have twice its part of the cell's streams, and never minds four", () => {
+    it("lets an engine have twice its part of the cell's streams, and what chance brings where they are few", () => {
       const driver = load(
         snapshotOf([
           { id: "a", weight: 0.5 },
@@ -228,12 +228,31 @@ describeRouters(describe, "pick", (load) => {
         for (const [id, each] of Object.entries(streams)) driver.setStreams(id, each);
         return count(placements(driver, 2000), "b") > 0;
       };
-      // b's part is a quarter: at 40 streams in all its bound is 20.
-      expect(stays({ a: 10, b: 20, c: 10 })).toBe(true);
-      expect(stays({ a: 9, b: 21, c: 10 })).toBe(false);
-      expect(stays({ a: 0, b: 4, c: 0 })).toBe(true);
-      expect(stays({ a: 0, b: 5, c: 0 })).toBe(false);
-      expect(stays({ a: 3, b: 5, c: 2 })).toBe(true);
+      // b's part is a quarter: at 400 streams in all its bound is 200, more than 100 + 4 · 10.
+      expect(stays({ a: 100, b: 200, c: 100 })).toBe(true);
+      expect(stays({ a: 99, b: 201, c: 100 })).toBe(false);
+      // At 40 it is 10 + 4 · √10 = 22.6, more than 20.
+      expect(stays({ a: 9, b: 22, c: 9 })).toBe(true);
+      expect(stays({ a: 9, b: 23, c: 8 })).toBe(false);
+      // Where all are its own, 7 are just below 1.75 + 4 · √1.75 = 7.04, 8 above 2 + 4 · √2 = 7.7.
+      expect(stays({ a: 0, b: 7, c: 0 })).toBe(true);
+      expect(stays({ a: 0, b: 8, c: 0 })).toBe(false);
+    });
+
+    it("never minds four, however small its part", () => {
+      const driver = load(
+        snapshotOf([
+          { id: "a", weight: 0.99 },
+          { id: "b", weight: 0.01 },
+        ]),
+      );
+      for (const [streams, stays] of [
+        [4, true],
+        [5, false],
+      ] as const) {
+        driver.setStreams("b", streams);
+        expect(count(placements(driver, 2000), "b") > 0).toBe(stays);
+      }
     });
 
     it("measures a part by weight × expected time", () => {
@@ -255,7 +274,7 @@ describeRouters(describe, "pick", (load) => {
     it("is held against each candidate in turn; if all are over, the first takes it", () => {
       const driver = load(snapshotOf([...FOUR, { id: "r", weight: 0 }]));
       const before = placements(driver, 500);
-      // Of 80 streams c may have 32 and d 16.
+      // Of 80 streams c may have 32 and d 19.
       driver.setStreams("c", 50);
       driver.setStreams("d", 30);
       const during = placements(driver, 500);

@@ -1,7 +1,8 @@
 //! The bound on an engine's streams. The twin of `packages/selector/src/bound.ts`, which says why.
 //!
 //! ```text
-//! streams > max(4, 2 × f × streams of the cell),  f = part ÷ Σ parts of the ring's engines that take traffic
+//! streams > max(4, 2 × part, part + 4 × √part),  part = f × streams of the cell,
+//! f = the candidate's ÷ Σ of the ring's engines that take traffic
 //! ```
 
 use crate::seam::state;
@@ -11,6 +12,8 @@ use crate::table::{Candidate, Cell};
 /// So many streams are never too many.
 const FREE_STREAMS: u32 = 4;
 const BOUND: f64 = 2.0;
+/// Standard deviations of a count that are no reason to move a conversation.
+const CHANCE: f64 = 4.0;
 
 /// A cell's sum of parts, kept until an engine's state changes.
 #[derive(Clone, Copy, Debug, Default)]
@@ -46,7 +49,11 @@ impl<'a> Bound<'a> {
             None => self.find(),
         };
         let part = if index < self.cell.engines || self.live.reserves_only { candidate.part } else { 0.0 };
-        f64::from(streams) * self.live.sum > BOUND * part * cell_streams
+        // Both sides times the sum, so that nothing is divided.
+        let own = f64::from(streams) * self.live.sum;
+        let planned = part * cell_streams;
+        let excess = own - planned;
+        own > BOUND * planned && excess * excess > CHANCE * CHANCE * planned * self.live.sum
     }
 
     /// Whether `one` has fewer streams for its part than `other`.

@@ -210,15 +210,19 @@ fn an_engine_over_its_bound_is_passed_over_unless_it_is_alone() {
     }
     let mut uneven = self::fleet(&[1, 15], &[]);
     let key = (0..).find(|&key| uneven.engine(key) == 0).unwrap();
-    // Its part is 1/16: 2 · 1/16 · 44 = 5.5.
+    // Its part is 1/16: of 400 streams 25, and over means more than 50; of 44 streams 2.75, and 2.75 + 4 · √2.75 = 9.4.
     for (streams, elsewhere, takes, reason) in
-        [(5, 39, 0, "home"), (4, 0, 0, "home"), (6, 38, 1, "bounded"), (4, 0, 1, "followed")]
+        [(50, 350, 0, "home"), (9, 35, 0, "home"), (4, 0, 0, "home"), (10, 34, 1, "bounded"), (4, 0, 1, "followed")]
     {
         uneven.set_streams(0, streams);
         uneven.set_streams(1, elsewhere);
         assert_eq!(uneven.engine(key), takes);
         assert_eq!(uneven.reason(), reason);
     }
+    let key = (key + 1..).find(|&key| uneven.engine(key) == 0).unwrap();
+    uneven.set_streams(0, 51);
+    uneven.set_streams(1, 349);
+    assert_eq!((uneven.engine(key), uneven.reason()), (1, "bounded"));
     uneven.set_streams(0, 500);
     uneven.set(1, HEALTHY | state::OUT);
     assert_eq!(uneven.engine(key), 0);
