@@ -15,19 +15,11 @@ import {
 import { AttemptFigures } from "./attempt-figures.ts";
 import { AFTER_TERMINATOR_MS, DEAD_SILENCE_MS, HELD_MAX_BYTES, KEPT_MAX_BYTES, KEPT_MAX_MS } from "./attempt-limits.ts";
 import type { AttemptOptions, AttemptReport, AttemptResult } from "./attempt-result.ts";
-import type { InBag } from "./bag.ts";
 import { ClientAnswer, type ClientPace, type EngineHead } from "./client-answer.ts";
 import type { EngineCall, EngineEvents, EngineFailure } from "./engine-client.ts";
+import type { AttemptUnderWay } from "./engines.ts";
 import { AnswerObserver } from "./observer.ts";
 import { PhaseTimer } from "./phase-timer.ts";
-
-/** An attempt under way. */
-export interface RunningAttempt extends InBag {
-  /** The engine's port is closed: silence now means that it is dead. */
-  engineDied(): void;
-  /** Of the answer's body, up to now. */
-  bytes(): number;
-}
 
 type Phase =
   /** For the answer's head. */
@@ -40,7 +32,7 @@ type Phase =
   | "over";
 
 /** Sends one request to one engine and, if the answer is to be the client's, passes it on as it comes. */
-export class Attempt implements EngineEvents, RunningAttempt, ClientPace {
+export class Attempt implements EngineEvents, AttemptUnderWay, ClientPace {
   place = -1;
   readonly #options: AttemptOptions;
   readonly #answer: ClientAnswer;

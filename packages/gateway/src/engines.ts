@@ -1,6 +1,5 @@
 import type { ClusterSnapshot, SnapshotEngine } from "@guidevane/core";
-import type { RunningAttempt } from "./attempt.ts";
-import { Bag } from "./bag.ts";
+import { Bag, type InBag } from "./bag.ts";
 import { type EngineCredentials, type EngineTlsSecrets, NO_CREDENTIALS } from "./credentials.ts";
 import type { EngineClient } from "./engine-client.ts";
 
@@ -21,6 +20,14 @@ export interface EnginesOptions {
   readonly createClient: (origin: string, tls: EngineTlsSecrets | null) => EngineClient;
 }
 
+/** An attempt at an engine, for as long as it runs. */
+export interface AttemptUnderWay extends InBag {
+  /** The engine's port is closed: silence now means that it is dead. */
+  engineDied(): void;
+  /** Of the answer's body, up to now. */
+  bytes(): number;
+}
+
 interface Known extends Engine {
   /** The newest snapshot when its definition was last read. */
   asOf: ClusterSnapshot;
@@ -29,7 +36,7 @@ interface Known extends Engine {
   pathPrefix: string;
   client: EngineClient;
   credentials: EngineCredentials;
-  readonly running: Bag<RunningAttempt>;
+  readonly running: Bag<AttemptUnderWay>;
   /** Of the answers under way when it was last looked. */
   bytes: number;
 }
@@ -88,11 +95,11 @@ export class Engines {
     }
   }
 
-  began(id: string, running: RunningAttempt): void {
+  began(id: string, running: AttemptUnderWay): void {
     this.#byId.get(id)?.running.add(running);
   }
 
-  ended(id: string, running: RunningAttempt): void {
+  ended(id: string, running: AttemptUnderWay): void {
     this.#byId.get(id)?.running.delete(running);
   }
 
