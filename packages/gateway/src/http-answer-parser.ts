@@ -1,18 +1,5 @@
-import {
-  BARE_LINE_END,
-  beforeBlanks,
-  endOfLine,
-  endOfName,
-  HEADER,
-  HEX,
-  isValue,
-  LENGTH,
-  pastBlanks,
-  SIZE_LINE,
-  STATUS_LINE,
-  shown,
-  startsLikeHttp,
-} from "./http-answer-grammar.ts";
+import { BARE_LINE_END, HEADER, HEX, SIZE_LINE, shown, startsLikeHttp } from "./http-answer-grammar.ts";
+import { type AnswerHead, readAnswerHead } from "./http-answer-head.ts";
 
 /** Told of an answer as it comes. */
 export interface AnswerEvents {
@@ -213,56 +200,10 @@ export class HttpAnswerParser {
 
   /** @param last no byte of this connection is in hand after the head */
   #readHead(text: string, last: boolean): void {
-    const lineEnd = endOfLine(text, 0);
-    const start = STATUS_LINE.exec(text.slice(0, lineEnd));
-    if (start === null) {
-      this.#malformed(`status line ${shown(text.slice(0, lineEnd))}`);
-      return;
-    }
-    const status = Number(start[2]);
-    const headers: string[] = [];
-    let length: string | null = null;
-    let chunked = false;
-    this.#reusable = start[1] === "1";
-    for (let at = lineEnd + 2; at < text.length + 2; ) {
-      const end = endOfLine(text, at);
-      const colon = endOfName(text, at, end);
-      const from = pastBlanks(text, colon + 1, end);
-      const to = beforeBlanks(text, from, end);
-      if (colon < 0 || !isValue(text, from, to)) {
-        this.#malformed(`header ${shown(text.slice(at, end))}`);
-        return;
-      }
-      const name = text.slice(at, colon);
-      const value = text.slice(from, to);
-      at = end + 2;
-      headers.push(name, value);
-      // Lower case only where the length is that of one of the three: it makes a string for each name.
-      switch (name.length === 10 || name.length === 14 || name.length === 17 ? name.toLowerCase() : "") {
-        case "content-length":
-          if (length !== null || !LENGTH.test(value)) {
-            this.#malformed(length === null ? `content-length ${shown(value)}` : "two content-length headers");
-            return;
-          }
-          length = value;
-          break;
-        case "transfer-encoding":
-          if (chunked || value.toLowerCase() !== "chunked") {
-            this.#malformed(`transfer-encoding ${shown(value)}`);
-            return;
-          }
-          chunked = true;
-          break;
-        case "connection":
-          if (/\bclose\b/i.test(value)) this.#reusable = false;
-      }
-    }
-    if (chunked && (length !== null || start[1] === "0")) {
-      this.#malformed(`transfer-encoding ${length === null ? "in HTTP/1.0" : "and content-length"}`);
-      return;
-    }
-    if (status < 200) this.#informed(status);
-    else this.#begin(status, start[3] ?? "", headers, length, chunked, last);
+    const head = readAnswerHead(text);
+    if (typeof head === "string") this.#malformed(head);
+    else if (head.status < 200) this.#informed(head.status);
+    else this.#begin(head, last);
   }
 
   #informed(status: number): void {
@@ -272,20 +213,13 @@ export class HttpAnswerParser {
       this.#malformed(`more than ${INFORMATIONAL_MAX} informational answers`);
   }
 
-  #begin(
-    status: number,
-    statusText: string,
-    headers: readonly string[],
-    length: string | null,
-    chunked: boolean,
-    last: boolean,
-  ): void {
+  #begin({ status, statusText, headers, length, chunked, keepsOpen }: AnswerHead, last: boolean): void {
     const bodiless = status === 204 || status === 304;
-    this.#left = length === null ? 0 : Number(length);
-    if (bodiless || length === "0" || (length !== null && this.#left === 0)) this.#state = STATE.over;
+    this.#left = length ?? 0;
+    if (bodiless || length === 0) this.#state = STATE.over;
     else if (chunked) this.#state = STATE.sizeLine;
     else this.#state = length === null ? STATE.untilClose : STATE.length;
-    if (this.#state === STATE.untilClose) this.#reusable = false;
+    this.#reusable = keepsOpen && this.#state !== STATE.untilClose;
     const over = this.#state === STATE.over;
     this.#events.onHead(status, statusText, headers);
     if (over) this.#end(last);
