@@ -18,8 +18,7 @@ import { SnapshotReader } from "./snapshot-reader.ts";
 import { SnapshotReading } from "./snapshot-reading.ts";
 import { SnapshotThread } from "./snapshot-thread.ts";
 import { Snapshots } from "./snapshots.ts";
-import type { WorkerStart } from "./thread-messages.ts";
-import { WorkerThreads, type WorkerThreadsOptions } from "./worker-threads.ts";
+import { WorkerThreads } from "./worker-threads.ts";
 
 export interface RequestPlaneOptions
   extends Pick<GatewayOptions, "fleet" | "cluster" | "selector" | "native" | "requestWorker">,
@@ -41,23 +40,14 @@ export interface RequestPlane {
 
 /** Routes by a bootstrap of the fleet file at first. @throws GuidevaneError `native_unavailable` */
 export async function createRequestPlane(options: RequestPlaneOptions): Promise<RequestPlane> {
-  const { fleet, cluster, clock, logger, settings, threads: count } = options;
-  const factory = createRouterFactory(
-    options.selector ?? "auto",
-    ...(options.native === undefined ? [] : [options.native]),
-  );
-  if (factory.degraded !== undefined) logger.warn({ reason: factory.degraded }, "routing in TypeScript");
-  const indices = Array.from({ length: count }, (_, index) => index);
-  const registry = new SlotRegistry({ threads: count });
-  const { state } = registry;
-  const retryMemory = createRetryMemory();
-  const streamMemory = createStreamMemory(count);
-  const responseMemory = createResponseMemory();
+  const { fleet, cluster, clock, threads: count } = options;
+  const factory = createFactory(options);
+  const memory = createMemory(count);
+  const { registry, state } = memory;
 
   const watch: EngineWatch = new EngineWatch({
     ...options,
-    registry,
-    retryMemory,
+    ...memory,
     snapshot: () => snapshots.snapshot,
     onDied: (engine) => threads.engineDied(engine),
   });
@@ -69,27 +59,14 @@ export async function createRequestPlane(options: RequestPlaneOptions): Promise<
   const reading = new SnapshotReading(factory, state);
   const reader = new SnapshotReader(reading, new SnapshotThread({ selector: factory.kind, state }));
   const first = await compiled.compile(reader.own(bootstrapSnapshot(fleet, cluster, clock.wallMs())), "bootstrap");
-
-  const newsOf = (thread: number): ThreadNews => ({
-    ...watch.newsOf(thread),
-    idle: (number) => compiled.letGo(number, thread),
-    failed: (requestId, error, stack) => logger.error({ requestId, error, stack }, "request failed"),
-  });
-  const threads = createThreads(options, factory, newsOf, {
-    start: { state, retryMemory, streamMemory, responseMemory, settings, first },
-    onDeath(thread) {
-      compiled.letGoOfAll(thread);
-      watch.threadDied(thread);
-      clearStreams(streamMemory, thread);
-      clearThread(state, thread);
-    },
-    onReplaced(thread) {
-      compiled.hold(snapshots.current.number, thread);
-      return snapshots.current;
-    },
+  const threads = createThreads(options, factory, memory, first, {
+    watch,
+    compiled,
+    current: () => snapshots.current,
   });
 
   const prepare = ({ packed }: CompiledSnapshot): Promise<void> => watch.prepare(unpackSnapshot(packed));
+  const indices = Array.from({ length: count }, (_, index) => index);
   const use = ({ number, packed }: CompiledSnapshot): void => {
     compiled.handTo(number, indices);
     watch.use(unpackSnapshot(packed));
@@ -120,20 +97,60 @@ export async function createRequestPlane(options: RequestPlaneOptions): Promise<
   };
 }
 
-/** One is the caller's own, more are workers; `start`, and what is to be done when a worker dies, is of all of them. */
+/** Says once where routing falls back to TypeScript. @throws GuidevaneError `native_unavailable` */
+function createFactory({ selector = "auto", native, logger }: RequestPlaneOptions): RouterFactory {
+  const factory = createRouterFactory(selector, ...(native === undefined ? [] : [native]));
+  if (factory.degraded !== undefined) logger.warn({ reason: factory.degraded }, "routing in TypeScript");
+  return factory;
+}
+
+/** What the threads of a process share. */
+function createMemory(threads: number) {
+  const registry = new SlotRegistry({ threads });
+  return {
+    registry,
+    state: registry.state,
+    retryMemory: createRetryMemory(),
+    streamMemory: createStreamMemory(threads),
+    responseMemory: createResponseMemory(),
+  };
+}
+
+/** What is told of threads, and asked for a new one. */
+interface ThreadWatch {
+  readonly watch: EngineWatch;
+  readonly compiled: CompiledSnapshots;
+  /** The snapshot in use. */
+  readonly current: () => CompiledSnapshot;
+}
+
+/** One is the caller's own, more are workers. */
 function createThreads(
-  { threads: count, clock, random, logger, requestWorker }: RequestPlaneOptions,
+  { threads: count, clock, random, logger, settings, requestWorker }: RequestPlaneOptions,
   factory: RouterFactory,
-  newsOf: (thread: number) => ThreadNews,
-  {
-    start,
-    onDeath,
-    onReplaced,
-  }: Pick<WorkerThreadsOptions, "onDeath" | "onReplaced"> & {
-    readonly start: Omit<WorkerStart, "selector" | "thread" | "clockZeroMs">;
-  },
+  { state, retryMemory, streamMemory, responseMemory }: ReturnType<typeof createMemory>,
+  first: CompiledSnapshot,
+  { watch, compiled, current }: ThreadWatch,
 ): RequestThreads {
+  const start = { state, retryMemory, streamMemory, responseMemory, settings, first };
+  const newsOf = (thread: number): ThreadNews => ({
+    ...watch.newsOf(thread),
+    idle: (number) => compiled.letGo(number, thread),
+    failed: (requestId, error, stack) => logger.error({ requestId, error, stack }, "request failed"),
+  });
   if (count === 1) return new OwnThread({ ...start, thread: 0, clock, random, factory, news: newsOf(0) });
-  const worker = { selector: factory.kind, worker: requestWorker, count };
-  return new WorkerThreads({ ...start, ...worker, clock, logger, newsOf, onDeath, onReplaced });
+  return new WorkerThreads({
+    ...start,
+    ...{ selector: factory.kind, worker: requestWorker, count, clock, logger, newsOf },
+    onDeath(thread) {
+      compiled.letGoOfAll(thread);
+      watch.threadDied(thread);
+      clearStreams(streamMemory, thread);
+      clearThread(state, thread);
+    },
+    onReplaced(thread) {
+      compiled.hold(current().number, thread);
+      return current();
+    },
+  });
 }
