@@ -27,6 +27,7 @@ import { requestIdOf } from "./request-id.ts";
 import { responseKey } from "./response-memory.ts";
 import type { Routing } from "./routing.ts";
 import { RuledOutLists } from "./ruled-out-lists.ts";
+import { turnOrGone } from "./wait-or-gone.ts";
 
 /**
  * The request path: read, classify, choose an engine, forward, try another one if that may help, count how it went. It
@@ -199,17 +200,10 @@ class RequestPath {
   /** What becomes of a request that waits; null when its client leaves first. */
   async #turnOf({ request }: Exchange, waiting: Waiting, requestClass: string): Promise<Admitted | null> {
     const { queueDepth } = this.#parts.metrics;
-    const { promise: gone, resolve } = Promise.withResolvers<null>();
-    const leave = (): void => {
-      waiting.leave();
-      resolve(null);
-    };
     queueDepth.inc({ class: requestClass });
-    request.socket.on("close", leave);
     try {
-      return await Promise.race([waiting.turn, gone]);
+      return await turnOrGone(request.socket, waiting);
     } finally {
-      request.socket.off("close", leave);
       queueDepth.dec({ class: requestClass });
     }
   }

@@ -1,5 +1,6 @@
 import type { Socket } from "node:net";
 import type { Clock } from "@guidevane/core";
+import type { Admitted, Waiting } from "@guidevane/guard";
 
 /** Resolves after `ms`, or as soon as the client has left. */
 export function waitOrGone(socket: Socket, clock: Clock, ms: number): Promise<void> {
@@ -12,4 +13,19 @@ export function waitOrGone(socket: Socket, clock: Clock, ms: number): Promise<vo
     const stop = clock.after(ms, done);
     socket.on("close", done);
   });
+}
+
+/** The turn of a request that waits in the queue; null when its client leaves first, and then it leaves the queue too. */
+export async function turnOrGone(socket: Socket, waiting: Waiting): Promise<Admitted | null> {
+  const { promise: gone, resolve } = Promise.withResolvers<null>();
+  const leave = (): void => {
+    waiting.leave();
+    resolve(null);
+  };
+  socket.on("close", leave);
+  try {
+    return await Promise.race([waiting.turn, gone]);
+  } finally {
+    socket.off("close", leave);
+  }
 }
