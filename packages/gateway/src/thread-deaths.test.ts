@@ -70,7 +70,7 @@ describe("request threads that all die, again and again", () => {
       await eventually(() => log.threads.size === back);
       expect([round, await statusOf(gateway)]).toEqual([round, 200]);
     }
-    // It starts seven threads, each of which reads all of its modules.
+    // It starts six threads, each of which reads all of its modules.
   }, 60_000);
 });
 
