@@ -1,7 +1,7 @@
 import { Counter, Histogram, Registry } from "prom-client";
 import { expect, test } from "vitest";
 import { Spread, Tally } from "./fast-metrics.ts";
-import { sumMetrics } from "./metrics.ts";
+import { addEnded, createMetrics, sumMetrics } from "./metrics.ts";
 
 /** Sorted: the order in which labels first came says nothing. */
 async function linesOf(registry: Registry): Promise<string[]> {
@@ -39,4 +39,18 @@ test("A scrape shows the same text as prom-client's own metrics.", async () => {
     bareTheirs.observe(value);
   }
   for (let scrape = 0; scrape < 2; scrape++) expect(await linesOf(own)).toEqual(await linesOf(theirs));
+});
+
+test("Threads that ended go on counting in one sum, and what they held does not.", async () => {
+  const thread = createMetrics();
+  thread.requests.inc("m", "success", 3);
+  thread.ttftSeconds.add("m", 0.2);
+  thread.queueDepth.inc({ class: "m" }, 5);
+  const figures = await thread.registry.getMetricsAsJSON();
+  const ended = await addEnded(await addEnded([], figures), figures);
+  const text = await sumMetrics([ended]);
+  expect(text).toContain('guidevane_requests_total{class="m",outcome="success"} 6');
+  expect(text).toContain('guidevane_ttft_seconds_count{class="m"} 2');
+  expect(text).not.toContain("guidevane_queue_depth{");
+  expect(ended.filter(({ name }) => name === "guidevane_requests_total")).toHaveLength(1);
 });

@@ -5,7 +5,7 @@ import type { Gateway } from "./gateway.ts";
 import type { Logger } from "./logger.ts";
 import { MORTALS, type MortalOrder } from "./testing/mortals.ts";
 import { jsonAnswer } from "./testing/scripted-engine.ts";
-import { CHAT, createSetup, eventually, PLAIN_BODY } from "./testing/setup.ts";
+import { CHAT, createSetup, eventually, metric, PLAIN_BODY } from "./testing/setup.ts";
 import { ThreadDeaths } from "./thread-deaths.ts";
 
 const setup = createSetup(afterEach);
@@ -58,8 +58,13 @@ describe("request threads that all die, again and again", () => {
     const gateway = await setup.before({ a: engine }, "", { threads: 2, requestWorker, clock, logger: log });
     clock.advance(1000);
 
+    expect(await statusOf(gateway)).toBe(200);
+    const served = () => metric(gateway, 'guidevane_requests_total{class="m",outcome="success"}');
+    expect(await served()).toBe(1);
     await killAll(log);
     await eventually(() => log.threads.size === 1);
+    // What the dead had counted counts once, and nobody waits for one that is still to be replaced.
+    expect(await served()).toBe(1);
     expect(await statusOf(gateway)).toBe(200);
     // By then each of them alone would wait for longer.
     for (const [round, back] of [2, 1].entries()) {
@@ -71,7 +76,7 @@ describe("request threads that all die, again and again", () => {
       expect([round, await statusOf(gateway)]).toEqual([round, 200]);
     }
     // It starts six threads, each of which reads all of its modules.
-  }, 60_000);
+  }, 120_000);
 });
 
 describe("the wait before a thread is replaced", () => {

@@ -37,6 +37,7 @@ export class WorkerThread {
   readonly #asked = new Map<number, (word: Answer | null) => void>();
   #onListening: ((word: Extract<Word, { kind: "listening" | "not-listening" }>) => void) | null = null;
   #why = "it ended";
+  #isGone = false;
 
   constructor(options: WorkerThreadOptions) {
     this.#options = options;
@@ -49,8 +50,11 @@ export class WorkerThread {
       this.#worker.once("exit", () => {
         this.#onListening?.({ kind: "not-listening", message: this.#why, code: undefined });
         for (const answer of this.#asked.values()) answer(null);
+        this.#isGone = true;
         resolve();
         options.onDeath(this.#why, this.#figures);
+        // They count among those of the dead from now on, and once.
+        this.#figures = null;
       });
     });
   }
@@ -70,7 +74,7 @@ export class WorkerThread {
     });
   }
 
-  /** Of a thread too busy to answer, or dead, what it said last. */
+  /** Of a thread too busy to answer what it said last; nothing of a dead one. */
   async metrics(): Promise<MetricFigures> {
     const answer = await this.#ask((ticket) => ({ kind: "metrics", ticket }));
     if (answer?.kind === "metrics") this.#figures = answer.figures;
@@ -84,6 +88,7 @@ export class WorkerThread {
   }
 
   async #ask(question: (ticket: number) => Order): Promise<Answer | null> {
+    if (this.#isGone) return null;
     const ticket = this.#tickets++;
     const asked = new Promise<Answer | null>((resolve) => this.#asked.set(ticket, resolve));
     const cancel = this.#options.clock.after(ANSWER_MS, () => this.#asked.get(ticket)?.(null));

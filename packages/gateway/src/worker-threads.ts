@@ -4,7 +4,7 @@ import type { CompiledSnapshot } from "./compiled-snapshots.ts";
 import type { Decision } from "./decision.ts";
 import type { ClassCounts } from "./demand.ts";
 import type { Logger } from "./logger.ts";
-import type { MetricFigures } from "./metrics.ts";
+import { addEnded, type MetricFigures } from "./metrics.ts";
 import type { RequestSettings, ThreadNews } from "./request-thread.ts";
 import type { RequestThreads } from "./request-threads.ts";
 import { threadZeroMs } from "./thread-clock.ts";
@@ -39,7 +39,7 @@ export class WorkerThreads implements RequestThreads {
   #stopping = false;
   readonly #deaths: ThreadDeaths;
   /** What threads that died had counted. */
-  readonly #ended: MetricFigures[] = [];
+  #ended: Promise<MetricFigures> = Promise.resolve([]);
 
   constructor(options: WorkerThreadsOptions) {
     this.#options = options;
@@ -92,7 +92,7 @@ export class WorkerThreads implements RequestThreads {
 
   async metrics(): Promise<MetricFigures[]> {
     const living = await Promise.all(this.#threads.map((thread) => thread.metrics()));
-    return [...this.#ended, ...living];
+    return [await this.#ended, ...living];
   }
 
   async stop(graceMs: number): Promise<void> {
@@ -128,7 +128,7 @@ export class WorkerThreads implements RequestThreads {
           { thread: index, why },
           "a request thread died; its requests are lost, another one takes its place",
         );
-        if (figures !== null) this.#ended.push(figures);
+        if (figures !== null) this.#ended = this.#ended.then((ended) => addEnded(ended, figures));
         this.#options.onDeath(index);
         const waitMs = this.#deaths.died(index);
         if (waitMs === 0) void this.#replace(index);
