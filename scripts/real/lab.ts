@@ -10,15 +10,16 @@ import { Whole } from "../../test/src/whole.ts";
 import { goFirst, LabEngines, SIZES } from "./lab-engines.ts";
 import { predict } from "./lab-predict.ts";
 import { ORIGINS, type RealRun, runReal, writeFleet } from "./lab-run.ts";
-import { type Shape, sweep } from "./lab-sweep.ts";
+import { isSwept, type Shape, sweep } from "./lab-sweep.ts";
 import { compare } from "./lab-table.ts";
 import { cutTrace, drawnTrace, recordedTrace, workloadOfCut } from "./lab-trace.ts";
+import { sweepTrust } from "./lab-trust.ts";
 
 /**
  * `node --conditions=@guidevane/source scripts/real/lab.ts FOLDER`: the lab's prediction beside a real fleet. Four llama.cpp
  * servers of different size are swept, profiles are fitted, and a trace is replayed in real time through a control plane and
  * gateways, and in the lab. Prints a table for each load; exit code 1 where a figure of the whole fleet is further off than
- * `--within` at a load below the knee. What is measured stays in FOLDER; a sweep that is there is used.
+ * `--within` at a load below the knee. What is measured stays in FOLDER; levels and runs that are there are used.
  *
  * GUIDEVANE_PYTHON is a Python as the tests want it. Linux, and nothing else may run meanwhile; where something does, `--real-time`
  * puts all of this before it.
@@ -28,8 +29,8 @@ import { cutTrace, drawnTrace, recordedTrace, workloadOfCut } from "./lab-trace.
 const KNEE = 0.7;
 /** The mean request of the trace, and the reference of the profiles; the other shape is for what a token costs. */
 const SHAPES: readonly [Shape, Shape] = [
-  { promptTokens: 100, outputTokens: 24 },
-  { promptTokens: 220, outputTokens: 12 },
+  { promptTokens: 100, outputTokens: 16 },
+  { promptTokens: 220, outputTokens: 8 },
 ];
 const LAB_RUNS = 10;
 
@@ -38,9 +39,9 @@ const { values: flags, positionals } = parseArgs({
   options: {
     trace: { type: "string" },
     loads: { type: "string", default: "0.4,0.65" },
-    seconds: { type: "string", default: "80" },
+    seconds: { type: "string", default: "110" },
     settle: { type: "string", default: "10" },
-    "level-seconds": { type: "string", default: "16" },
+    "level-seconds": { type: "string", default: "60" },
     within: { type: "string", default: "15" },
     seed: { type: "string", default: "1" },
     "real-time": { type: "boolean", default: false },
@@ -63,14 +64,17 @@ async function main(python: string, folder: string): Promise<number> {
     .split(",")
     .filter((text) => text !== "")
     .map(Number); // prettier-ignore
-  const missing = [files.requests, ...loads.map((load) => files.atLoad(load).answers)].some(
-    (file) => !existsSync(file),
+  const swept = isSwept(
+    files.requests,
+    { engines: SIZES.map(({ id, region }) => ({ id, region, url: "" })) },
+    SHAPES.length,
   );
+  const missing = !swept || loads.some((load) => !existsSync(files.atLoad(load).answers));
   if (missing && flags["real-time"]) goFirst();
   const lab = missing ? await LabEngines.start(python, seed) : null;
   try {
-    if (!existsSync(files.requests))
-      await sweep(lab!, files.requests, { shapes: SHAPES, seconds: Number(flags["level-seconds"]), seed });
+    if (!swept) await sweep(lab!, files.requests, { shapes: SHAPES, seconds: Number(flags["level-seconds"]), seed });
+    console.log(sweepTrust(readFileSync(files.requests, "utf8")));
     const profiles = fitProfiles(files);
     let isWithin = true;
     for (const load of loads) {
