@@ -79,16 +79,36 @@ describe("occupancy", () => {
     expect(refusals).toEqual(["priority", null]);
   });
 
-  it("holds the lower priority to the rate at which engines work, once they are nearly full", () => {
+  it("holds the lower priority to the rate at which engines work and fill up, once they are nearly full", () => {
     const classes = [high, low].map((each) => ({ ...each, streamLimit: 125 }));
     const occupancy = occupancyOf(classes);
-    // 200 units/s at full load, 80 of them at once; below 0.8 nobody counts.
+    // 200 units/s at full load, 40 of them at once; below 0.8 nobody counts.
     for (let i = 0; i < 160; i++) occupancy.entered("low", 0);
+    // In 0.1 s 20 · (1 + 1.05 − O), O being 0.805 when the first of them is let in.
     for (let i = 0; i < 10; i++) occupancy.entered("high", 100);
     expect([occupancy.refusal("low", 100), occupancy.refusal("high", 100)]).toEqual([null, null]);
-    for (let i = 0; i < 10; i++) occupancy.entered("low", 100);
+    for (let i = 0; i < 15; i++) occupancy.entered("low", 100);
     expect([occupancy.refusal("low", 100), occupancy.refusal("high", 100)]).toEqual(["priority", null]);
     expect(occupancy.refusal("low", 105)).toBeNull();
+  });
+
+  it.each([
+    [0.8, 1.25],
+    [1, 1.05],
+    [1.1, 0.95],
+    [1.2, 0.9],
+  ])("at %d full lets the lower priority in at %d of the rate at which engines work", (full, rate) => {
+    const occupancy = occupancyOf([high, low].map((each) => ({ ...each, streamLimit: 125 })));
+    for (let i = 0; i < Math.round(200 * full); i++) occupancy.entered("high", 0);
+    let count = 0;
+    for (let ms = 1; ms <= 10_000; ms++) {
+      if (occupancy.refusal("low", ms) !== null) continue;
+      occupancy.entered("low", ms);
+      occupancy.left("low");
+      count += 1;
+    }
+    // 200 units/s for ten seconds.
+    expect(count / 2000).toBeCloseTo(rate, 2);
   });
 
   it("lets few streams vary by chance: a small fleet with room to spare sends nobody away", () => {

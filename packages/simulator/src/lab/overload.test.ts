@@ -13,7 +13,7 @@ const CAPACITY_RPS = 50;
 const ONSET_MS = 90_000;
 const END_MS = 150_000;
 
-/** Four equal engines, one cluster of one gateway, a class of high and one of low priority. */
+/** Four equal engines, one cluster, a class of high and one of low priority. */
 async function twoClasses(): Promise<Fleet> {
   const fleet = await twoRegions;
   const one = fleet.engines.get("east-1")!;
@@ -40,45 +40,79 @@ async function twoClasses(): Promise<Fleet> {
   };
 }
 
-async function overload(seed: number) {
+interface Seen {
+  /** Part of the high priority's requests that were answered. */
+  readonly highAnswered: number;
+  /** Answered work, in requests, ÷ capacity. */
+  readonly goodput: number;
+  readonly reactionMs: number;
+  /** Durations of the high priority's answers before the overload and during it. */
+  readonly beforeMs: readonly number[];
+  readonly duringMs: readonly number[];
+}
+
+async function run(seed: number, gatewaysPerCluster: number): Promise<Seen> {
   const fleet = await twoClasses();
   const times = (OVERLOAD - HIGH) / (BEFORE - HIGH);
   const workload = syntheticWorkload({
     ...{ fleet, seed, seconds: END_MS / 1000, turns: 1, systemTokens: 0, spread: 0.3 },
     shape: (_, atMs, name) => (name === "low" && atMs >= ONSET_MS ? times : 1),
   });
-  const { tally } = runLab({ fleet, workload, policy: guidevane, seed, gatewaysPerCluster: 1 });
+  const { tally } = runLab({ fleet, workload, policy: guidevane, seed, gatewaysPerCluster });
   const rows = [...tally.arrivedMs.keys()];
   const isHigh = (row: number): boolean => workload.classes[workload.requestClass[row]!] === "high";
   const during = rows.filter((row) => tally.arrivedMs[row]! >= ONSET_MS);
   const before = rows.filter((row) => tally.arrivedMs[row]! >= ONSET_MS / 3 && tally.arrivedMs[row]! < ONSET_MS);
   const answered = (row: number): boolean => tally.ended[row] === ENDED.answered;
-  const p99 = (of: readonly number[]): number => {
-    const values = of
-      .filter((row) => isHigh(row) && answered(row))
-      .map((row) => tally.e2eMs[row]!)
-      .sort((a, b) => a - b);
-    return values[Math.floor(0.99 * values.length)]!;
-  };
+  const highMs = (of: readonly number[]): number[] =>
+    of.filter((row) => isHigh(row) && answered(row)).map((row) => tally.e2eMs[row]!);
   const high = during.filter(isHigh);
   const firstShed = during.find((row) => tally.ended[row] === ENDED.shed);
   const ends = rows.map((row) => (answered(row) ? tally.arrivedMs[row]! + tally.e2eMs[row]! : Number.NaN));
   const done = ends.filter((atMs) => atMs >= ONSET_MS && atMs < END_MS).length;
   return {
     highAnswered: high.filter(answered).length / high.length,
-    tail: p99(during) / p99(before),
     goodput: done / ((END_MS - ONSET_MS) / 1000) / CAPACITY_RPS,
     reactionMs: firstShed === undefined ? Number.POSITIVE_INFINITY : tally.arrivedMs[firstShed]! - ONSET_MS,
+    beforeMs: highMs(before),
+    duringMs: highMs(during),
   };
 }
 
-describe("1.5 times as much as the engines can do, the high priority being 0.3 of it", () => {
-  it.each([1, 2, 3, 4])("costs the low priority alone, within a second (seed %i)", async (seed) => {
-    const { highAnswered, tail, goodput, reactionMs } = await overload(seed);
-    expect(highAnswered).toBeGreaterThanOrEqual(0.99);
-    expect(tail).toBeLessThanOrEqual(1.2);
-    // Admission alone keeps 0.96 (`../overload.test.ts`); sheds by plan and by admission do not add up to a full engine.
-    expect(goodput).toBeGreaterThanOrEqual(0.93);
-    expect(reactionMs).toBeLessThanOrEqual(1000);
-  });
+const runs = new Map<string, Promise<Seen>>();
+
+/** Each is run once, whichever test asks for it first. */
+function overload(seed: number, gateways: number): Promise<Seen> {
+  const key = `${seed} ${gateways}`;
+  const found = runs.get(key) ?? run(seed, gateways);
+  runs.set(key, found);
+  return found;
+}
+
+const p99 = (values: readonly number[]): number => [...values].sort((a, b) => a - b)[Math.floor(0.99 * values.length)]!;
+
+const SEEDS = [1, 2, 3, 4, 5, 6, 7, 8];
+
+describe.each([1, 2])(
+  "1.5 times as much as the engines can do, 0.3 of it of high priority, by %i gateways",
+  (gateways) => {
+    it.each(SEEDS)("costs the low priority alone, within a second, and no engine's time (seed %i)", async (seed) => {
+      const { highAnswered, goodput, reactionMs } = await overload(seed, gateways);
+      expect(highAnswered).toBeGreaterThanOrEqual(0.99);
+      expect(goodput).toBeGreaterThanOrEqual(0.95);
+      expect(reactionMs).toBeLessThanOrEqual(1000);
+    });
+
+    it("makes the tail of the high priority no longer than 1.2 times what it was", async () => {
+      const seen = await Promise.all(SEEDS.map((seed) => overload(seed, gateways)));
+      const tail = p99(seen.flatMap(({ duringMs }) => duringMs)) / p99(seen.flatMap(({ beforeMs }) => beforeMs));
+      expect(tail).toBeLessThanOrEqual(1.2);
+    });
+  },
+);
+
+// With two gateways one minute's p99, the ninth longest of 900 answers, differs by chance as much from another's without any overload.
+it.each(SEEDS)("with one gateway the tail is no longer in any minute (seed %i)", async (seed) => {
+  const { beforeMs, duringMs } = await overload(seed, 1);
+  expect(p99(duringMs) / p99(beforeMs)).toBeLessThanOrEqual(1.2);
 });
