@@ -1,6 +1,7 @@
 /** The selector's public names. */
 
 export { bootstrapSnapshot } from "./bootstrap.ts";
+export { ClassBound } from "./class-bound.ts";
 export { createRouterFactory, type RouterFactory, type SharedTable } from "./create-router.ts";
 export { buildRing, countSlots, editRing, type Ring, type RingEdit } from "./ring.ts";
 export {
