@@ -11,6 +11,7 @@ export { describedBy } from "./lab/described-by.ts";
 export type { GuidevaneParts } from "./lab/guidevane/parts.ts";
 export { type LabRun, runLab } from "./lab/lab.ts";
 export type { ClientOptions, Failure, LabOptions } from "./lab/lab-options.ts";
+export { cacheOracle, evenCacheOracle } from "./lab/policies/cache-oracle.ts";
 export { guidevaneWith } from "./lab/policies/guidevane.ts";
 export { POLICIES } from "./lab/policies/index.ts";
 export {

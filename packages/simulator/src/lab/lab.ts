@@ -49,12 +49,13 @@ export function runLab(options: LabOptions): LabRun {
   engines.begin(requests);
   health.begin((engine) => engines.alive[engine] === 1);
 
+  const keyHash = keyHashes(workload);
   const values = { ...defaultsOf(policy), ...options.values };
   const world = {
     fleet: options.believed === undefined ? fleet : labFleet(options.believed),
     workload,
     places,
-    keyHash: keyHashes(workload),
+    keyHash,
     clock,
     random: seededRandom(seed + 1),
     gatewayCluster,
@@ -69,6 +70,10 @@ export function runLab(options: LabOptions): LabRun {
     readyReplicas: (engine: number) => control.ready[engine]!,
     liveGateways: () => gatewaysPerCluster,
     deliver: (task: () => void) => void clock.after(options.snapshotDelayMs ?? SNAPSHOT_DELAY_MS, task),
+    cachedBlocks: (engine: number, request: number) => {
+      const replica = engines.replicas[engines.replicaFor(engine, keyHash[workload.conversation[request]!]!)]!;
+      return replica.cache.find(workload.blockIds, workload.blockFrom[request]!, workload.promptBlocks[request]!);
+    },
     published: (cell: number, weights: Float64Array) => control.published(cell, weights),
   };
   const routing = policy.create(world, values);

@@ -41,7 +41,7 @@ export interface PolicyDefinition {
 
 export type PolicyValues = Readonly<Record<string, number>>;
 
-/** What every policy may know; none knows more. Arrays are live: they are read, never written. */
+/** What every policy may know; none but a yardstick knows more. Arrays are live: they are read, never written. */
 export interface PolicyWorld {
   readonly fleet: LabFleet;
   readonly workload: Workload;
@@ -75,6 +75,11 @@ export interface PolicyWorld {
   readonly liveGateways: (cluster: number) => number;
   /** Runs `task` once what the control plane publishes now has come to the gateways. */
   readonly deliver: (task: () => void) => void;
+  /**
+   * How many blocks of a request's prompt an engine's cache has at this moment. Nobody who routes can know it: for a
+   * yardstick alone.
+   */
+  readonly cachedBlocks: (engine: number, request: number) => number;
   /** Tells the tally of new weights of a cell, by engine; they are what churn is counted from. */
   readonly published: (cell: number, weights: Float64Array) => void;
 }

@@ -1,6 +1,7 @@
 import type { ClusterSnapshot } from "@guidevane/core";
 import {
   bootstrapSnapshot,
+  ClassBound,
   classWord,
   compileTable,
   countStreams,
@@ -18,10 +19,11 @@ import {
   type RoutingTable,
   SlotRegistry,
   STATE,
+  STATE_HEALTHY,
   setEngine,
 } from "@guidevane/selector";
 import { cellOf, NOBODY, type PolicyWorld } from "../policy.ts";
-import type { GuidevaneParts } from "./parts.ts";
+import type { Choices, Choose, GuidevaneParts } from "./parts.ts";
 
 const factory = createRouterFactory("auto");
 
@@ -30,6 +32,7 @@ export class GatewayRouter {
   readonly #world: PolicyWorld;
   readonly #cluster: number;
   readonly #parts: GuidevaneParts;
+  readonly #choose: Choose | null;
   readonly #registry: SlotRegistry;
   readonly #head: HeadFacts = { words: new Uint32Array(HEAD_WORDS), bytes: new Uint8Array(HEAD_BYTES) };
   readonly #out = new Uint32Array(OUT_WORDS);
@@ -39,6 +42,7 @@ export class GatewayRouter {
   #held!: HeldTable;
   #table!: RoutingTable;
   #router!: Router;
+  #bound!: ClassBound;
   /** By engine of the lab: state slot, and back. */
   #slotOf: number[] = [];
   #engineOf: number[] = [];
@@ -49,6 +53,7 @@ export class GatewayRouter {
     this.#world = world;
     this.#cluster = world.gatewayCluster[gateway]!;
     this.#parts = parts;
+    this.#choose = parts.choose?.(world) ?? null;
     this.#registry = new SlotRegistry({ engines: 1024, cells: 64, moves: parts.memory ? 65_536 : NO_MEMORY });
     this.#bodies = world.fleet.classes.map(({ model }) => [bodyOf(model, ["user"]), bodyOf(model, LATER_TURN)]);
     this.#snapshot = bootstrapSnapshot(world.fleet.fleet, world.fleet.clusters[this.#cluster]!.name);
@@ -67,6 +72,7 @@ export class GatewayRouter {
     this.#held = compileTable(snapshot, this.#registry);
     this.#table = this.#held.table;
     this.#router = factory.load(this.#table, this.#registry.state);
+    this.#bound = new ClassBound(this.#table, this.#registry.state);
     this.#slotOf = engines.map(({ id }) => this.#table.engineSlots.get(id) ?? NOWHERE);
     this.#engineOf = [];
     for (const [engine, slot] of this.#slotOf.entries()) if (slot !== NOWHERE) this.#engineOf[slot] = engine;
@@ -103,7 +109,23 @@ export class GatewayRouter {
     const status = this.#router.route(this.#head, body, this.#out);
     if (!this.#parts.memory) this.#registry.state.moves.fill(0);
     if (status !== ROUTE_STATUS.ok) return NOBODY;
-    return this.#engineOf[this.#out[OUT.engine]!] ?? NOBODY;
+    const routed = this.#engineOf[this.#out[OUT.engine]!] ?? NOBODY;
+    return this.#choose === null ? routed : this.#choose(request, this.#choices(routed, tried));
+  }
+
+  #choices(routed: number, tried: readonly number[]): Choices {
+    const bound = this.#bound;
+    const engineOf = this.#engineOf;
+    const { engines } = this.#registry.state;
+    const fine = bound.begin(this.#out[OUT.requestClass]!).filter((slot) => {
+      const isWell = engines[slot] === STATE_HEALTHY || engineOf[slot] === routed;
+      return isWell && !tried.includes(engineOf[slot]!) && !bound.isOver(slot);
+    });
+    return {
+      routed,
+      fine: fine.map((slot) => engineOf[slot]!),
+      hasFewer: (one, other) => bound.hasFewer(this.#slotOf[one]!, this.#slotOf[other]!),
+    };
   }
 
   get cell(): number {

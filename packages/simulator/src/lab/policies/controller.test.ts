@@ -27,6 +27,7 @@ async function twins(elasticity: number, gain: number, delay: number): Promise<n
     keyHash: new Uint32Array(1),
     clock: new ManualClock(),
     random: seededRandom(1),
+    cachedBlocks: () => 0,
     gatewayCluster: Uint16Array.of(0),
     inFlight: new Uint32Array(2),
     health: Float64Array.of(1, 1),

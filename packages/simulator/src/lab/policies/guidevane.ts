@@ -20,7 +20,7 @@ export function guidevaneWith(name: string, parts: Partial<GuidevaneParts>): Pol
 
 function partsOf({ fleet }: PolicyWorld): GuidevaneParts {
   const { placement } = fleet.fleet.gateway;
-  return { placement, bound: true, memory: true, penalties: true, admission: true, budget: true };
+  return { placement, bound: true, memory: true, penalties: true, admission: true, budget: true, choose: null };
 }
 
 class Guidevane implements Policy {
