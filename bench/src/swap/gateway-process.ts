@@ -1,7 +1,7 @@
 import { BroadcastChannel } from "node:worker_threads";
 import { startGateway } from "@guidevane/gateway";
 import { largeFleet } from "./fleet.ts";
-import { watchTurns } from "./turns.ts";
+import { type Turn, watchTurns } from "./turns.ts";
 
 /**
  * A gateway process of a large fleet that tells its parent its address, and, each time that it is asked, the longest turn
@@ -23,21 +23,21 @@ const gateway = await startGateway({
 const own = threads === "1" ? watchTurns() : null;
 
 /** Of one request thread, since the last look. */
-async function longestTurnMs(): Promise<number> {
+async function longestTurn(): Promise<Turn> {
   return own === null ? askWorker() : own();
 }
 
-function askWorker(): Promise<number> {
+function askWorker(): Promise<Turn> {
   const channel = new BroadcastChannel("longest turns");
   return new Promise((resolve) => {
     channel.onmessage = (event) => {
       channel.close();
-      resolve((event as { readonly data: number }).data);
+      resolve((event as { readonly data: Turn }).data);
     };
     channel.postMessage("ask");
   });
 }
 
-process.on("message", async () => process.send!({ longestTurnMs: await longestTurnMs() }));
+process.on("message", async () => process.send!(await longestTurn()));
 process.on("disconnect", () => process.exit());
 process.send!({ url: gateway.url });

@@ -1,4 +1,4 @@
-import { fork } from "node:child_process";
+import { type ChildProcess, fork } from "node:child_process";
 import { createHash } from "node:crypto";
 import { once } from "node:events";
 import { createServer, type ServerResponse } from "node:http";
@@ -7,17 +7,23 @@ import { fileURLToPath } from "node:url";
 import { gzipSync } from "node:zlib";
 import { type ClusterSnapshot, snapshotTag } from "@guidevane/core";
 import { largeFleet, largeSnapshot, MODELS } from "./fleet.ts";
+import type { Turn } from "./turns.ts";
 
 const WARM_MS = 2000;
 const SETTLE_MS = 1000;
 const REQUEST_EVERY_MS = 10;
 
-/** Longest turns of a request thread's event loop, ms. */
+/** The longest turn of a request thread's event loop in a while. */
+export interface Pause extends Turn {
+  /** The longest turn, meanwhile, of a thread in another process that has nothing to do. */
+  readonly yardstickMs: number;
+}
+
 export interface SwapPauses {
   /** While a snapshot came in, for each of some. The first one was the first ever, and the thread that reads them began. */
-  readonly swaps: readonly number[];
+  readonly swaps: readonly Pause[];
   /** Each as long, without one. */
-  readonly still: readonly number[];
+  readonly still: readonly Pause[];
 }
 
 /**
@@ -35,16 +41,13 @@ export async function swapPauses(
   const fleet = await largeFleet(engines, classes, (id) => `${stub.url}/${id}`);
   const publications = Array.from({ length: count }, (_, at) => wireOf(largeSnapshot(fleet, at + 1)));
   const plane = await startPlane();
-  const child = fork(
-    fileURLToPath(new URL("./gateway-process.ts", import.meta.url)),
-    [engines, classes, threads, plane.url, stub.url].map(String),
-    { execArgv: ["--conditions=@guidevane/source"] },
-  );
+  const child = start("./gateway-process.ts", [engines, classes, threads, plane.url, stub.url]);
   const [{ url }] = (await once(child, "message")) as [{ url: string }];
-  const longestTurnMs = async (): Promise<number> => {
-    child.send("look");
-    const [answer] = (await once(child, "message")) as [{ longestTurnMs: number }];
-    return answer.longestTurnMs;
+  const yardstick = start("./yardstick-process.ts", []);
+  await once(yardstick, "message");
+  const longestPause = async (): Promise<Pause> => {
+    const [turn, still] = await Promise.all([longestTurn(child), longestTurn(yardstick)]);
+    return { ...turn, yardstickMs: still.ms };
   };
   let version = 0;
   const stopAsking = keepAsking(url, classes, (seen) => {
@@ -52,26 +55,42 @@ export async function swapPauses(
   });
   try {
     await pause(WARM_MS);
-    const swaps: number[] = [];
-    const still: number[] = [];
+    const swaps: Pause[] = [];
+    const still: Pause[] = [];
     for (const [at, wire] of publications.entries()) {
-      await longestTurnMs();
+      await longestPause();
       await pause(SETTLE_MS);
-      still.push(await longestTurnMs());
+      still.push(await longestPause());
       plane.publish(wire);
       await until(() => version === at + 1);
       // What follows a swap belongs to it: the old one is let go, sums are made anew.
       await pause(SETTLE_MS);
-      swaps.push(await longestTurnMs());
+      swaps.push(await longestPause());
     }
     return { swaps, still };
   } finally {
     await stopAsking();
-    child.disconnect();
-    await once(child, "exit");
+    await Promise.all([child, yardstick].map(end));
     plane.stop();
     stub.stop();
   }
+}
+
+function start(script: string, args: readonly unknown[]): ChildProcess {
+  const execArgv = ["--conditions=@guidevane/source"];
+  return fork(fileURLToPath(new URL(script, import.meta.url)), args.map(String), { execArgv });
+}
+
+async function end(child: ChildProcess): Promise<void> {
+  child.disconnect();
+  await once(child, "exit");
+}
+
+/** Of a process that watches its own, since it was last asked. */
+async function longestTurn(child: ChildProcess): Promise<Turn> {
+  child.send("look");
+  const [turn] = (await once(child, "message")) as [Turn];
+  return turn;
 }
 
 interface Wire {
