@@ -19,7 +19,8 @@ export interface CompiledSnapshot {
 
 /**
  * Compiles snapshots for the process's request threads, and lets go of the slots of each one when every thread that
- * loaded it has no request left that was routed by it.
+ * loaded it has no request left that was routed by it. The last one handed out is held in any case: when all threads died
+ * at once, those that replace them load it.
  */
 export class CompiledSnapshots {
   readonly #registry: SlotRegistry;
@@ -27,6 +28,8 @@ export class CompiledSnapshots {
   readonly #onGone: () => void;
   readonly #held = new Map<number, Held>();
   #count = 0;
+  /** Handed out last; null before the first. */
+  #inUse: number | null = null;
 
   /** @param onGone is told when a snapshot is used no more by any thread */
   constructor(
@@ -40,8 +43,8 @@ export class CompiledSnapshots {
   }
 
   /**
-   * Its slots are held until it is handed to threads and those have let go of it. Rejects with `bad_snapshot` when the
-   * process has no slot left for an engine or a cell.
+   * Its slots are held until another one is handed to threads and those that had this one have let go of it. Rejects with
+   * `bad_snapshot` when the process has no slot left for an engine or a cell.
    */
   async compile(read: ReadSnapshot, source: SnapshotSource): Promise<CompiledSnapshot> {
     const { slots, release } = holdSlots(read.names, this.#registry);
@@ -59,12 +62,15 @@ export class CompiledSnapshots {
 
   /** These threads will load it: each lets go of it once. */
   handTo(number: number, threads: Iterable<number>): void {
-    for (const thread of threads) this.hold(number, thread);
-    this.#letGo(number, MAKER);
+    for (const thread of threads) this.#held.get(number)?.holders.add(thread);
+    const before = this.#inUse;
+    this.#inUse = number;
+    if (before !== null) this.#letGo(before, MAKER);
   }
 
-  /** Another thread loads it too: one that replaces a thread that died. */
-  hold(number: number, thread: number): void {
+  /** A thread that replaces one that died loads it, and none of those that were handed to the dead one meanwhile. */
+  handToNew(number: number, thread: number): void {
+    this.letGoOfAll(thread);
     this.#held.get(number)?.holders.add(thread);
   }
 
@@ -92,7 +98,7 @@ export class CompiledSnapshots {
   }
 }
 
-/** Holds a snapshot that no thread has yet. */
+/** Holds a snapshot that no thread has yet, and the one in use. */
 const MAKER = "maker";
 type Holder = number | typeof MAKER;
 

@@ -141,7 +141,12 @@ function createThreads(
   if (count === 1) return new OwnThread({ ...start, thread: 0, clock, random, factory, news: newsOf(0) });
   return new WorkerThreads({
     ...start,
-    ...{ selector: factory.kind, worker: requestWorker, count, clock, logger, newsOf },
+    selector: factory.kind,
+    worker: requestWorker,
+    count,
+    clock,
+    logger,
+    newsOf,
     onDeath(thread) {
       compiled.letGoOfAll(thread);
       watch.threadDied(thread);
@@ -149,7 +154,7 @@ function createThreads(
       clearThread(state, thread);
     },
     onReplaced(thread) {
-      compiled.hold(current().number, thread);
+      compiled.handToNew(current().number, thread);
       return current();
     },
   });

@@ -43,6 +43,11 @@ async function killAll(log: Listening): Promise<void> {
   channel.close();
 }
 
+async function enginesOf(gateway: Gateway): Promise<readonly string[]> {
+  const engines = (await (await fetch(`${gateway.adminUrl}/v1/engines`)).json()) as { readonly id: string }[];
+  return engines.map(({ id }) => id);
+}
+
 async function statusOf(gateway: Gateway): Promise<number> {
   const client = await setup.client(gateway);
   client.post(CHAT, PLAIN_BODY);
@@ -66,6 +71,8 @@ describe("request threads that all die, again and again", () => {
     // What the dead had counted counts once, and nobody waits for one that is still to be replaced.
     expect(await served()).toBe(1);
     expect(await statusOf(gateway)).toBe(200);
+    // Engines are watched on, though no thread was left that used the snapshot.
+    expect(await enginesOf(gateway)).toEqual(["a"]);
     // By then each of them alone would wait for longer.
     for (const [round, back] of [2, 1].entries()) {
       await killAll(log);
