@@ -74,11 +74,15 @@ export class WorkerThread {
     });
   }
 
-  /** Of a thread too busy to answer what it said last; nothing of a dead one. */
-  async metrics(): Promise<MetricFigures> {
+  /** What it had counted when it was last asked; nothing of a dead one. */
+  get figures(): MetricFigures {
+    return this.#figures ?? [];
+  }
+
+  /** Of a thread too busy to answer what it said before stands. */
+  async askFigures(): Promise<void> {
     const answer = await this.#ask((ticket) => ({ kind: "metrics", ticket }));
     if (answer?.kind === "metrics") this.#figures = answer.figures;
-    return this.#figures ?? [];
   }
 
   /** A thread too busy to answer, or dead, knows none. */
