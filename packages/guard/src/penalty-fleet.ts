@@ -49,7 +49,7 @@ const TELLS_UNTIL = 0.75;
 export function penaltyFleet(
   snapshot: ClusterSnapshot,
   takes: (engine: string) => boolean,
-  risenWps: (engine: string) => number = () => 0,
+  risenWps: (engine: string) => number,
 ): PenaltyFleet {
   const engines = new Map<string, PenaltyEngine>();
   const planned: string[] = [];
