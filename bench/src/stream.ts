@@ -5,7 +5,8 @@ import { streamsOnTwoThreads } from "./two-threads.ts";
 
 /**
  * `stream/…`: what a stream costs. CPU time of the front per event with 256 streams of an event every 20 ms each, which no
- * front can put together; how much later than sent an event is read; and the memory that each of 5,000 open streams holds.
+ * front can put together; how much later than sent an event is read; the memory that each of 5,000 open streams holds; and
+ * what a second thread costs.
  */
 export const stream: LoadGroup = loadGroup("stream", casesOf, async (bench, form, print) => ({
   ...(await memory(bench, form, print)),

@@ -78,7 +78,7 @@ function missingIn<Run extends { readonly run: string }>(
     readFileSync(file, "utf8")
       .split("\n")
       .map((row) => row.split(",")[2]),
-  ); // prettier-ignore
+  );
   return runs.filter(({ run }) => engines.some(({ id }) => !done.has(`${id}-${run}`)));
 }
 

@@ -49,13 +49,13 @@ export class ClassPaces {
     });
     this.#observed = [];
     for (const { engine, of, logRatio, beganMs } of ticks) {
-      const paced = engines.get(engine);
-      if (paced === undefined) {
+      const told = engines.get(engine);
+      if (told === undefined) {
         of.engines.delete(engine);
         continue;
       }
-      const judged = of.pace.judge(engine, logRatio, paced.keepsPace, nowMs);
-      if (judged !== null) paced.paced(of.measure, judged, beganMs, nowMs);
+      const judged = of.pace.judge(engine, logRatio, told.keepsPace, nowMs);
+      if (judged !== null) told.paced(of.measure, judged, beganMs, nowMs);
     }
   }
 

@@ -33,8 +33,8 @@ const RATE_FROM = 0.8;
 const FILLED = 1.05;
 const LEAST_RATE = 0.9;
 /**
- * So many seconds of the full rate, or so many requests, may come in at once. Twice as many: of two gateways with 25 requests/s
- * each the first to meet 1.5 × the capacity sheds after more than a second. With six: at 0.94 four gateways send 2 % away.
+ * So many seconds of the full rate, or so many requests, may come in at once. With 20 requests two gateways of 25 requests/s
+ * each, met by 1.5 × the capacity, shed nothing for more than a second; with 6 four gateways at 0.94 send 2 % away.
  */
 const BURST_S = 0.2;
 const BURST_REQUESTS = 10;

@@ -188,6 +188,7 @@ export class Penalties {
   #countOverdue(nowMs: number): void {
     this.#awaited.each((begun) => {
       const waitedMs = nowMs - begun.atMs;
+      // Sooner no ratio passes, whatever is unfelt; so most need no logarithm.
       if (begun.ttftMs === null || waitedMs < SLOW_RATIO * begun.ttftMs) return;
       const ratio = logRatio(waitedMs, begun.ttftMs, UNFELT_MS.ttft);
       const usual = this.#paces.usual("ttft", begun.requestClass, nowMs) ?? 0;

@@ -64,10 +64,11 @@ export class StreamBound {
     const counts = candidate < this.#ringEngines || this.#reservesOnly[this.#place] === 1;
     const part = counts ? this.#part(candidate) : 0;
     // Both sides times the sum, so that nothing is divided.
-    const own = streams * this.#sums[this.#place]!;
+    const sum = this.#sums[this.#place]!;
+    const own = streams * sum;
     const planned = part * this.#cellStreams;
     const excess = own - planned;
-    return own > BOUND * planned && excess * excess > CHANCE ** 2 * planned * this.#sums[this.#place]!;
+    return own > BOUND * planned && excess * excess > CHANCE * CHANCE * planned * sum;
   }
 
   /** Whether `one` has fewer streams for its part than `other`. */

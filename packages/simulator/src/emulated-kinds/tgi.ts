@@ -29,12 +29,10 @@ export const tgi: EmulatedKind = {
   pages: {},
   checksModel: false,
   headAtOnce: true,
-  refusal: ({ message, status }) => {
-    return {
-      status: status === 400 ? 422 : status,
-      json: JSON.stringify({ error: message, error_type: typeOf(status) }),
-    };
-  },
+  refusal: ({ message, status }) => ({
+    status: status === 400 ? 422 : status,
+    json: JSON.stringify({ error: message, error_type: typeOf(status) }),
+  }),
   notFound: "",
 };
 
