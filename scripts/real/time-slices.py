@@ -8,8 +8,8 @@ engine so gets the same part of the core whether the others are idle or busy, wh
 would be the faster the less the others have to do. Only for Linux, and for processes of the same user.
 
 No core sleeps meanwhile: on each a process of the lowest class there is does nothing. A virtual core that goes to sleep between
-two turns is given away by its host and takes a while to come back: beside idle neighbours an engine gave its tokens at half the
-speed that it had while the machine was busy with something else.
+two turns takes a while to come back: beside idle ones an engine gave its tokens at half the speed that it had while the machine
+was busy with something else.
 """
 import ctypes
 import os
