@@ -63,7 +63,9 @@ export class WorkerThread {
     this.#worker.postMessage(order);
   }
 
+  /** Rejects with what it can't listen for, or died of. */
   listen(address: Address): Promise<string> {
+    if (this.#isGone) return Promise.reject(new Error(this.#why));
     return new Promise((resolve, reject) => {
       this.#onListening = (word) => {
         this.#onListening = null;
@@ -81,8 +83,7 @@ export class WorkerThread {
 
   /** Of a thread too busy to answer what it said before stands. */
   async askFigures(): Promise<void> {
-    const answer = await this.#ask((ticket) => ({ kind: "metrics", ticket }));
-    if (answer?.kind === "metrics") this.#figures = answer.figures;
+    await this.#ask((ticket) => ({ kind: "metrics", ticket }));
   }
 
   /** A thread too busy to answer, or dead, knows none. */
@@ -125,6 +126,10 @@ export class WorkerThread {
         this.#options.onArrivals(word.arrived);
         break;
       case "metrics":
+        // Here, not where the answer is awaited: a thread can die in between, and hands over all that it said.
+        this.#figures = word.figures;
+        this.#asked.get(word.ticket)?.(word);
+        break;
       case "decision":
         this.#asked.get(word.ticket)?.(word);
         break;
