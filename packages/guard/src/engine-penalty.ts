@@ -30,6 +30,8 @@ const RATE_MS = 10_000;
 const WATCHED = 0.5;
 const SHOWN = 1000;
 
+const NO_WISHES: readonly PenaltyWish[] = [];
+
 /** The tests of one engine and what follows from them. */
 export class EnginePenalty {
   readonly id: string;
@@ -90,10 +92,12 @@ export class EnginePenalty {
     return !this.#ramps.slow.active && Math.max(this.#ttft.suspicion, this.#tbot.suspicion) < WATCHED;
   }
 
-  /** Adds what it asks for: nothing from most engines at most times. */
-  wish(wishes: PenaltyWish[]): void {
+  /** What it asks for: nothing from most engines at most times. */
+  wishes(): readonly PenaltyWish[] {
     const { failing, slow } = this.#ramps;
+    if (!failing.active && !slow.active) return NO_WISHES;
     const { faults, answers } = this.#failing;
+    const wishes: PenaltyWish[] = [];
     if (failing.active)
       wishes.push({
         engine: this.id,
@@ -102,6 +106,7 @@ export class EnginePenalty {
         badness: answers > 0 ? faults / answers : 0,
       });
     if (slow.active) wishes.push({ engine: this.id, kind: "slow", factor: slow.factor, badness: this.#slowBadness() });
+    return wishes;
   }
 
   wantsRequest(nowMs: number): boolean {

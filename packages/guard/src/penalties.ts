@@ -118,6 +118,7 @@ export class Penalties {
     this.#countOverdue(nowMs);
     this.#paces.judge(this.#engines, nowMs);
     const wishes: PenaltyWish[] = [];
+    const wishesOf = new Map<string, readonly PenaltyWish[]>();
     const designFor = (answersPerS: number) => this.#baseRate.design(answersPerS);
     for (const [id, engine] of this.#engines) {
       if (!fleet.engines.has(id)) {
@@ -126,7 +127,10 @@ export class Penalties {
         continue;
       }
       engine.tick(designFor, nowMs);
-      engine.wish(wishes);
+      const own = engine.wishes();
+      if (own.length === 0) continue;
+      wishesOf.set(id, own);
+      wishes.push(...own);
     }
     const granted = grantPenalties(wishes, fleet);
     const told = new Set(this.#verdicts.keys());
@@ -134,8 +138,7 @@ export class Penalties {
     for (const [id, engine] of this.#engines) {
       // Nothing speaks against most engines.
       if (engine.healthy && engine.keepsPace) continue;
-      const own = wishes.filter((wish) => wish.engine === id);
-      const verdict = verdictOf(engine, own, granted, fleet, nowMs);
+      const verdict = verdictOf(engine, wishesOf.get(id) ?? [], granted, fleet, nowMs);
       if (verdict === null) continue;
       this.#verdicts.set(id, verdict);
       told.add(id);

@@ -40,11 +40,53 @@ export interface PenaltyWish {
 /** Which wishes are granted, worst first within the limits; those left out are capped. */
 export function grantPenalties(wishes: readonly PenaltyWish[], fleet: PenaltyFleet): Set<PenaltyWish> {
   const granted = new Set<PenaltyWish>();
+  if (wishes.length === 0) return granted;
+  const factors = new Map<string, number>();
+  const budgets = new Map<PenaltyCell, CellBudget>();
+  const engineOf = readOnce(fleet);
   for (const wish of [...wishes].sort(worstFirst)) {
-    const cells = fleet.cells.filter((cell) => cell.has(wish.engine));
-    if (cells.every((cell) => fits(wish, cell, granted, fleet))) granted.add(wish);
+    const engine = engineOf(wish.engine);
+    // What is dead or draining takes nothing anyway, and its penalty removes nothing.
+    if (engine?.takes !== true) {
+      granted.add(wish);
+      continue;
+    }
+    const before = factors.get(wish.engine) ?? 1;
+    const after = before * localFactor(wish, engine);
+    const limited: CellBudget[] = [];
+    const fits = fleet.cells.every((cell) => {
+      if (!cell.has(wish.engine)) return true;
+      let budget = budgets.get(cell);
+      if (budget === undefined) {
+        budget = new CellBudget(cell, engineOf);
+        budgets.set(cell, budget);
+      }
+      limited.push(budget);
+      return budget.allows(wish, engine, before, after);
+    });
+    if (!fits) continue;
+    granted.add(wish);
+    factors.set(wish.engine, after);
+    for (const budget of limited) budget.take(wish.engine, engine, before, after);
   }
   return granted;
+}
+
+/** Each engine as it stands in this call: what is told of a thousand of them is asked for once. */
+function readOnce({ engines }: PenaltyFleet): (id: string) => PenaltyEngine | undefined {
+  const read = new Map<string, PenaltyEngine | undefined>();
+  return (id) => {
+    if (read.has(id)) return read.get(id);
+    const engine = engines.get(id);
+    const now = engine === undefined ? undefined : copyOf(engine);
+    read.set(id, now);
+    return now;
+  };
+}
+
+/** Its columns may be getters. */
+function copyOf({ takes, plannedFactor, loadWps, capacityWps }: PenaltyEngine): PenaltyEngine {
+  return { takes, plannedFactor, loadWps, capacityWps };
 }
 
 /** Failing before slow: an answer that comes late is still an answer. */
@@ -53,77 +95,79 @@ function worstFirst(a: PenaltyWish, b: PenaltyWish): number {
   return b.badness - a.badness || (a.engine < b.engine ? -1 : 1);
 }
 
-function fits(wish: PenaltyWish, cell: PenaltyCell, granted: ReadonlySet<PenaltyWish>, fleet: PenaltyFleet): boolean {
-  // What is dead or draining takes nothing anyway, and its penalty removes nothing.
-  if (fleet.engines.get(wish.engine)?.takes !== true) return true;
-  const others = [...cell.keys()].filter((id) => id !== wish.engine && fleet.engines.get(id)?.takes === true);
-  if (others.length === 0) return false;
-  const factors = factorsOf(granted, fleet);
-  const before = factors.get(wish.engine) ?? 1;
-  const after = before * localFactor(wish, fleet.engines.get(wish.engine));
-  const lost = plannedAway(cell, fleet);
-  let elsewhere = 0;
-  for (const [id, share] of cell) {
-    if (id === wish.engine || fleet.engines.get(id)?.takes !== true) continue;
-    elsewhere += share * (1 - (factors.get(id) ?? 1)) + (lost.get(id) ?? 0);
-  }
-  const own = cell.get(wish.engine)! * (1 - after) + (lost.get(wish.engine) ?? 0);
-  // The first one may always go: one sick engine may own more of a cell than the limit.
-  if (elsewhere > NOTHING && elsewhere + own > REMOVED_MOST) return false;
-  return wish.kind === "failing" || restUtilisation(wish.engine, after, cell, factors, fleet) <= REST_UTILISATION;
-}
-
 /** What the plan has not already taken from it. */
 export function localFactor({ kind, factor }: PenaltyWish, engine: PenaltyEngine | undefined): number {
   if (kind === "slow" || engine === undefined) return factor;
   return factor >= engine.plannedFactor ? 1 : factor / engine.plannedFactor;
 }
 
-function factorsOf(granted: ReadonlySet<PenaltyWish>, { engines }: PenaltyFleet): Map<string, number> {
-  const factors = new Map<string, number>();
-  for (const wish of granted) {
-    const local = localFactor(wish, engines.get(wish.engine));
-    factors.set(wish.engine, (factors.get(wish.engine) ?? 1) * local);
+/**
+ * What penalties take from one cell. Sums over its engines, made once and kept up while wishes are granted: with hundreds
+ * of sick engines a tick that added them up for each wish took most of a second.
+ */
+class CellBudget {
+  readonly #cell: PenaltyCell;
+  readonly #lost: ReadonlyMap<string, number>;
+  /** Engines that take traffic. */
+  #takers = 0;
+  /** Part of the slots that penalties and the plan took from those. */
+  #removed = 0;
+  /** Of all engines, and of those that take traffic after their penalties, work units/s. */
+  #loadWps = 0;
+  #capacityWps = 0;
+
+  constructor(cell: PenaltyCell, engineOf: (id: string) => PenaltyEngine | undefined) {
+    this.#cell = cell;
+    this.#lost = plannedAway(cell, engineOf);
+    for (const lost of this.#lost.values()) this.#removed += lost;
+    for (const id of cell.keys()) {
+      const engine = engineOf(id);
+      if (engine === undefined) continue;
+      this.#loadWps += engine.loadWps;
+      if (!engine.takes) continue;
+      this.#takers++;
+      this.#capacityWps += engine.capacityWps;
+    }
   }
-  return factors;
+
+  /** Whether the engine's share may be multiplied by `after` instead of `before`. */
+  allows({ engine: id, kind }: PenaltyWish, { capacityWps }: PenaltyEngine, before: number, after: number): boolean {
+    if (this.#takers === 1) return false;
+    const share = this.#cell.get(id)!;
+    const lost = this.#lost.get(id) ?? 0;
+    const elsewhere = this.#removed - share * (1 - before) - lost;
+    // The first one may always go: one sick engine may own more of a cell than the limit.
+    if (elsewhere > NOTHING && elsewhere + share * (1 - after) + lost > REMOVED_MOST) return false;
+    if (kind === "failing" || this.#loadWps === 0) return true;
+    const left = this.#capacityWps - capacityWps * (before - after);
+    return this.#loadWps <= REST_UTILISATION * left;
+  }
+
+  take(id: string, { capacityWps }: PenaltyEngine, before: number, after: number): void {
+    this.#removed += this.#cell.get(id)! * (before - after);
+    this.#capacityWps -= capacityWps * (before - after);
+  }
 }
 
 /**
  * Parts of the cell that the plan itself took from failing engines. They count as removed: else each plan that follows a
  * penalty would make room for the next one, until nothing is left.
  */
-function plannedAway(cell: PenaltyCell, { engines }: PenaltyFleet): Map<string, number> {
-  const whole = [...cell.keys()].map((id) => {
-    const engine = engines.get(id);
-    if (engine === undefined || !engine.takes) return { id, healthyWps: 0, factor: 1 };
-    const factor = Math.max(engine.plannedFactor, NOTHING);
-    return { id, healthyWps: engine.capacityWps / factor, factor };
-  });
-  const sum = whole.reduce((total, { healthyWps }) => total + healthyWps, 0);
-  return new Map(
-    whole.flatMap(({ id, healthyWps, factor }) =>
-      sum > 0 && factor < 1 ? [[id, (healthyWps / sum) * (1 - factor)] as const] : [],
-    ),
-  );
-}
-
-/** Load of the cell's engines ÷ capacity of those left, by these figures, once this engine is cut to `factor`. */
-function restUtilisation(
-  engine: string,
-  factor: number,
+function plannedAway(
   cell: PenaltyCell,
-  factors: ReadonlyMap<string, number>,
-  { engines }: PenaltyFleet,
-): number {
-  let loadWps = 0;
-  let capacityWps = 0;
+  engineOf: (id: string) => PenaltyEngine | undefined,
+): ReadonlyMap<string, number> {
+  const lost = new Map<string, number>();
+  let sum = 0;
   for (const id of cell.keys()) {
-    const each = engines.get(id);
-    if (each === undefined) continue;
-    loadWps += each.loadWps;
-    if (!each.takes) continue;
-    capacityWps += each.capacityWps * (id === engine ? factor : (factors.get(id) ?? 1));
+    const engine = engineOf(id);
+    if (engine?.takes !== true) continue;
+    const factor = Math.max(engine.plannedFactor, NOTHING);
+    const healthyWps = engine.capacityWps / factor;
+    sum += healthyWps;
+    if (factor < 1) lost.set(id, healthyWps * (1 - factor));
   }
-  if (loadWps === 0) return 0;
-  return capacityWps > 0 ? loadWps / capacityWps : Number.POSITIVE_INFINITY;
+  if (!(sum > 0)) return new Map();
+  for (const [id, wps] of lost) lost.set(id, wps / sum);
+  return lost;
 }
