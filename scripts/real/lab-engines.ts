@@ -58,8 +58,11 @@ export class LabEngines {
     this.#slices = parts.slices;
   }
 
-  /** @param seed of the prompts' words */
-  static async start(python: string, seed: number): Promise<LabEngines> {
+  /**
+   * @param seed of the prompts' words
+   * @param keepAwake let no core sleep meanwhile: for what is to be measured
+   */
+  static async start(python: string, seed: number, keepAwake: boolean): Promise<LabEngines> {
     leaveLastCore();
     const models: LlamaEngines[] = [];
     try {
@@ -73,7 +76,7 @@ export class LabEngines {
       const clients = processes.map(({ url }) => new StreamClient(url, false));
       const prompts = await Prompts.of(clients[0]!, models[0]!.expected.text, seed);
       for (const client of clients) await warmUp(client, prompts);
-      const slices = await startSlices(python, processes);
+      const slices = await startSlices(python, processes, keepAwake);
       const engines = SIZES.map(({ id, region }, at) => ({ id, region, url: processes[at]!.url }));
       return new LabEngines({ engines, prompts, models, slices });
     } catch (error) {
@@ -111,9 +114,14 @@ async function warmUp(client: StreamClient, prompts: Prompts): Promise<void> {
   if (failed !== undefined) throw new Error(`an engine's first answers: ${failed.failure}`);
 }
 
-async function startSlices(python: string, engines: readonly LlamaEngine[]): Promise<ChildProcess> {
+async function startSlices(
+  python: string,
+  engines: readonly LlamaEngine[],
+  keepAwake: boolean,
+): Promise<ChildProcess> {
+  const cores = keepAwake ? "keep-awake" : "let-sleep";
   const numbers = [LAST_CORE, SLICE_MS, ...engines.map(({ pid }) => pid)].map(String);
-  const child = spawn(python, [join(root, "scripts/real/time-slices.py"), ...numbers], {
+  const child = spawn(python, [join(root, "scripts/real/time-slices.py"), cores, ...numbers], {
     stdio: ["pipe", "pipe", "inherit"],
   });
   for await (const _ of createInterface({ input: child.stdout })) return child;

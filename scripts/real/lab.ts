@@ -22,7 +22,7 @@ import { sweepTrust } from "./lab-trust.ts";
  * `--within` at a load below the knee. What is measured stays in FOLDER; levels and runs that are there are used.
  *
  * GUIDEVANE_PYTHON is a Python as the tests want it. Linux, and nothing else may run meanwhile; where something does, `--real-time`
- * puts all of this before it.
+ * puts all of this before it. Cores are kept awake but with `--let-sleep`, which is for a try where others want to work too.
  */
 
 /** Offered work ÷ capacity up to which the prediction is judged. */
@@ -45,6 +45,7 @@ const { values: flags, positionals } = parseArgs({
     within: { type: "string", default: "15" },
     seed: { type: "string", default: "1" },
     "real-time": { type: "boolean", default: false },
+    "let-sleep": { type: "boolean", default: false },
   },
 });
 const seed = Number(flags.seed);
@@ -71,7 +72,7 @@ async function main(python: string, folder: string): Promise<number> {
   );
   const missing = !swept || loads.some((load) => !existsSync(files.atLoad(load).answers));
   if (missing && flags["real-time"]) goFirst();
-  const lab = missing ? await LabEngines.start(python, seed) : null;
+  const lab = missing ? await LabEngines.start(python, seed, !flags["let-sleep"]) : null;
   try {
     if (!swept) await sweep(lab!, files.requests, { shapes: SHAPES, seconds: Number(flags["level-seconds"]), seed });
     console.log(sweepTrust(readFileSync(files.requests, "utf8")));

@@ -1,13 +1,13 @@
 #!/usr/bin/env python3
 """Engines that share one core, each at the speed of a machine of its own: they run in turn, so long each.
 
-    time-slices.py CORE SLICE_MS PID…
+    time-slices.py keep-awake|let-sleep CORE SLICE_MS PID…
 
 pins the processes to the core and stops all but one of them at a time, in turn, until its standard input ends; then all go on. An
 engine so gets the same part of the core whether the others are idle or busy, which processes that merely share a core do not: one
 would be the faster the less the others have to do. Only for Linux, and for processes of the same user.
 
-No core sleeps meanwhile: on each a process of the lowest class there is does nothing. A virtual core that goes to sleep between
+With keep-awake no core sleeps meanwhile: on each a process of the lowest class there is does nothing. A virtual core that goes to sleep between
 two turns takes a while to come back: beside idle ones an engine gave its tokens at half the speed that it had while the machine
 was busy with something else.
 """
@@ -55,9 +55,9 @@ def stay_awake(core):
 
 
 def main():
-    core, slice_s = int(sys.argv[1]), float(sys.argv[2]) / 1000
-    engines = [Engine(int(process), core) for process in sys.argv[3:]]
-    awake = [stay_awake(each) for each in range(os.cpu_count())]
+    core, slice_s = int(sys.argv[2]), float(sys.argv[3]) / 1000
+    engines = [Engine(int(process), core) for process in sys.argv[4:]]
+    awake = [stay_awake(each) for each in range(os.cpu_count())] if sys.argv[1] == "keep-awake" else []
     for engine in engines:
         engine.send(signal.SIGSTOP)
     try:
