@@ -91,7 +91,7 @@ export async function startGateway(options: GatewayOptions): Promise<Gateway> {
     snapshot: () => snapshots.snapshot,
     sinceControlMs: () => clock.nowMs() - lastWordMs,
     nowMs: () => clock.nowMs(),
-    notReady: () => notReady,
+    notReady: () => notReady ?? (threads.listening ? null : "no request thread listens"),
     token: adminToken,
   });
 

@@ -7,6 +7,8 @@ import { type RequestSettings, RequestThread, type RequestThreadOptions } from "
 
 /** The request path as the rest of the process sees it, on however many threads it runs. */
 export interface RequestThreads {
+  /** A client that connects now finds somebody. */
+  readonly listening: boolean;
   /** @returns the base URL that leads there. Rejects with what listening fails on */
   listen(address: Address): Promise<string>;
   /** Requests are routed by it as soon as their thread has loaded it. */
@@ -32,13 +34,20 @@ export interface RequestThreads {
 /** Serves on the thread that it is made on. */
 export class OwnThread implements RequestThreads {
   readonly #thread: RequestThread;
+  #listening = false;
 
   constructor(options: RequestThreadOptions) {
     this.#thread = new RequestThread(options);
   }
 
-  listen(address: Address): Promise<string> {
-    return this.#thread.listen(address);
+  get listening(): boolean {
+    return this.#listening;
+  }
+
+  async listen(address: Address): Promise<string> {
+    const url = await this.#thread.listen(address);
+    this.#listening = true;
+    return url;
   }
 
   use(compiled: CompiledSnapshot): Promise<void> {

@@ -48,6 +48,10 @@ async function enginesOf(gateway: Gateway): Promise<readonly string[]> {
   return engines.map(({ id }) => id);
 }
 
+async function readiness(gateway: Gateway): Promise<number> {
+  return (await fetch(`${gateway.adminUrl}/readyz`)).status;
+}
+
 async function statusOf(gateway: Gateway): Promise<number> {
   const client = await setup.client(gateway);
   client.post(CHAT, PLAIN_BODY);
@@ -78,9 +82,10 @@ describe("request threads that all die, again and again", () => {
       await killAll(log);
       clock.advance(249);
       expect(log.threads.size).toBe(0);
+      expect(await readiness(gateway)).toBe(503);
       clock.advance(1);
       await eventually(() => log.threads.size === back);
-      expect([round, await statusOf(gateway)]).toEqual([round, 200]);
+      expect([round, await statusOf(gateway), await readiness(gateway)]).toEqual([round, 200, 200]);
     }
     // It starts six threads, each of which reads all of its modules.
   }, 120_000);

@@ -38,6 +38,7 @@ export class WorkerThread {
   #onListening: ((word: Extract<Word, { kind: "listening" | "not-listening" }>) => void) | null = null;
   #why = "it ended";
   #isGone = false;
+  #listens = false;
 
   constructor(options: WorkerThreadOptions) {
     this.#options = options;
@@ -51,12 +52,17 @@ export class WorkerThread {
         this.#onListening?.({ kind: "not-listening", message: this.#why, code: undefined });
         for (const answer of this.#asked.values()) answer(null);
         this.#isGone = true;
+        this.#listens = false;
         resolve();
         options.onDeath(this.#why, this.#figures);
         // They count among those of the dead from now on, and once.
         this.#figures = null;
       });
     });
+  }
+
+  get listens(): boolean {
+    return this.#listens;
   }
 
   order(order: Order): void {
@@ -134,6 +140,9 @@ export class WorkerThread {
         this.#asked.get(word.ticket)?.(word);
         break;
       case "listening":
+        this.#listens = true;
+        this.#onListening?.(word);
+        break;
       case "not-listening":
         this.#onListening?.(word);
     }

@@ -48,6 +48,10 @@ export class WorkerThreads implements RequestThreads {
     this.#threads = Array.from({ length: options.count }, (_, index) => this.#start(index, options.first));
   }
 
+  get listening(): boolean {
+    return this.#threads.some(({ listens }) => listens);
+  }
+
   async listen(address: Address): Promise<string> {
     // Where threads share an address other programs of this user could, too: one that is taken has to be found first.
     const { port } = await claim(address);
