@@ -114,11 +114,7 @@ async function warmUp(client: StreamClient, prompts: Prompts): Promise<void> {
   if (failed !== undefined) throw new Error(`an engine's first answers: ${failed.failure}`);
 }
 
-async function startSlices(
-  python: string,
-  engines: readonly LlamaEngine[],
-  keepAwake: boolean,
-): Promise<ChildProcess> {
+async function startSlices(python: string, engines: readonly LlamaEngine[], keepAwake: boolean): Promise<ChildProcess> {
   const cores = keepAwake ? "keep-awake" : "let-sleep";
   const numbers = [LAST_CORE, SLICE_MS, ...engines.map(({ pid }) => pid)].map(String);
   const child = spawn(python, [join(root, "scripts/real/time-slices.py"), cores, ...numbers], {
