@@ -59,6 +59,8 @@ export interface RequestThreadOptions {
   /** And the counts of streams, in which this thread has its own part. */
   readonly streamMemory: SharedArrayBuffer;
   readonly thread: number;
+  /** Since the control plane's last word; left out = it was heard just now. */
+  readonly controlSilentMs?: number;
   /** And what is remembered of the Responses API. */
   readonly responseMemory: SharedArrayBuffer;
   readonly settings: RequestSettings;
@@ -102,7 +104,7 @@ export class RequestThread {
     this.#options = options;
     this.#settings = settings;
     this.#clientKeys = keysOf(settings);
-    this.#controlHeardMs = clock.nowMs();
+    this.#controlHeardMs = clock.nowMs() - (options.controlSilentMs ?? 0);
     const { connectMs } = settings.gateway.timers;
     this.#engines = new Engines({
       credentials: settings.credentials,

@@ -3,9 +3,11 @@ import { ManualClock } from "@guidevane/core";
 import { afterEach, describe, expect, it } from "vitest";
 import type { Gateway } from "./gateway.ts";
 import type { Logger } from "./logger.ts";
+import { fleetOf } from "./testing/fleet.ts";
 import { MORTALS, type MortalOrder } from "./testing/mortals.ts";
 import { jsonAnswer } from "./testing/scripted-engine.ts";
 import { CHAT, createSetup, eventually, metric, PLAIN_BODY } from "./testing/setup.ts";
+import { snapshotOf } from "./testing/snapshot.ts";
 import { ThreadDeaths } from "./thread-deaths.ts";
 
 const setup = createSetup(afterEach);
@@ -89,6 +91,23 @@ describe("request threads that all die, again and again", () => {
     }
     // It starts six threads, each of which reads all of its modules.
   }, 120_000);
+});
+
+describe("a request thread that takes the place of a dead one", () => {
+  it("does not shed by a plan whose control plane has been silent for too long", async () => {
+    const clock = new ManualClock();
+    const log = new Listening();
+    const engine = await setup.engine(({ socket }) => socket.write(jsonAnswer("{}")));
+    const requestWorker = new URL("./testing/mortal-worker.ts", import.meta.url);
+    const fleet = await fleetOf({ a: engine.url });
+    const gateway = await setup.gateway(fleet, { threads: 2, requestWorker, clock, logger: log });
+    await gateway.offer(JSON.stringify(snapshotOf(fleet, { version: 7 }, { a: 1 }, 1)));
+    await eventually(async () => (await statusOf(gateway)) === 503);
+    clock.advance(61_000);
+    await killAll(log);
+    await eventually(() => log.threads.size > 0);
+    expect(await statusOf(gateway)).toBe(200);
+  }, 60_000);
 });
 
 describe("the wait before a thread is replaced", () => {

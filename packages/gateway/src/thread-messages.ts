@@ -16,6 +16,8 @@ export interface WorkerStart {
   readonly thread: number;
   /** Of the thread that starts it: `clockOfThread`. */
   readonly clockZeroMs: number;
+  /** Since the control plane's last word. */
+  readonly controlSilentMs: number;
   readonly responseMemory: SharedArrayBuffer;
   readonly settings: RequestSettings;
   readonly first: CompiledSnapshot;

@@ -12,7 +12,7 @@ import { ThreadDeaths } from "./thread-deaths.ts";
 import type { Order, WorkerStart } from "./thread-messages.ts";
 import { WorkerThread } from "./worker-thread.ts";
 
-export interface WorkerThreadsOptions extends Omit<WorkerStart, "thread" | "clockZeroMs"> {
+export interface WorkerThreadsOptions extends Omit<WorkerStart, "thread" | "clockZeroMs" | "controlSilentMs"> {
   /** The module that workers run; left out = this package's. */
   readonly worker?: URL | undefined;
   /** At least 2; one thread is the process's own. */
@@ -35,6 +35,7 @@ export class WorkerThreads implements RequestThreads {
   #address: Address | null = null;
   /** As last told; null = as the snapshot says. */
   #gateways: number | null = null;
+  #controlHeardMs: number;
   #arrivals: ReadonlyMap<string, ClassCounts>[] = [];
   #stopping = false;
   readonly #deaths: ThreadDeaths;
@@ -44,6 +45,7 @@ export class WorkerThreads implements RequestThreads {
   constructor(options: WorkerThreadsOptions) {
     this.#options = options;
     this.#settings = options.settings;
+    this.#controlHeardMs = options.clock.nowMs();
     this.#deaths = new ThreadDeaths(options.clock, options.count);
     this.#threads = Array.from({ length: options.count }, (_, index) => this.#start(index, options.first));
   }
@@ -75,6 +77,7 @@ export class WorkerThreads implements RequestThreads {
   }
 
   controlHeard(): void {
+    this.#controlHeardMs = this.#options.clock.nowMs();
     this.#order({ kind: "control-heard" });
   }
 
@@ -122,6 +125,7 @@ export class WorkerThreads implements RequestThreads {
         responseMemory,
         thread: index,
         clockZeroMs: threadZeroMs(),
+        controlSilentMs: clock.nowMs() - this.#controlHeardMs,
         settings: this.#settings,
         first,
       },
