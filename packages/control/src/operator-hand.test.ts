@@ -53,6 +53,26 @@ describe("a freeze", () => {
     expect([await published(url), (await operator(url)).frozen]).toEqual([2, false]);
   });
 
+  it("answers when a publication that was under way is done, and names its version", async () => {
+    const url = await test.started();
+    const going = Promise.withResolvers<void>();
+    const put = test.store.put.bind(test.store);
+    const putBegins = new Promise<void>((begun) => {
+      test.store.put = async (publication, expected) => {
+        begun();
+        await going.promise;
+        return put(publication, expected);
+      };
+    });
+    await tick();
+    await putBegins;
+    const frozen = post(`${url}/v1/freeze`, { on: true });
+    await until(async () => (await operator(url)).frozen);
+    going.resolve();
+    expect(await (await frozen).json()).toMatchObject({ frozen: true, version: 2 });
+    expect(test.store.stored?.version).toBe(2);
+  });
+
   it("holds across a restart, and is refused what is no yes or no", async () => {
     let url = await test.started();
     await post(`${url}/v1/freeze`, { on: true });

@@ -32,6 +32,8 @@ export async function setAdminState(
 /** Holds the weights as they are, or lets the optimizer go on. Ticks go on solving and publish nothing meanwhile. */
 export async function freeze(control: Control, on: boolean): Promise<void> {
   await control.operator.change((present) => withFreeze(present, on));
+  // A publication that is being written would otherwise come after the answer, which names what is frozen.
+  await control.writing(async () => {});
   control.logger.info({ on }, `operator: freeze ${on ? "on" : "off"}`);
   if (!on) control.hurry();
 }
