@@ -75,7 +75,7 @@ export async function bringUp(run: UpRun): Promise<UpOutcome> {
 
 type FetchSnapshots = () => ReturnType<typeof fetchSnapshots>;
 
-/** Starts the driver and collects its reports and the snapshots in force, until there is enough to show; then its reports alone. */
+/** Starts the driver and collects its reports and the snapshots in force, until there is enough to show, and then until there is more. */
 function measureDriven(
   run: UpRun,
   env: NodeJS.ProcessEnv,
@@ -86,6 +86,8 @@ function measureDriven(
   for (const [cluster, port] of run.ports.gateways) args.push("--gateway", `${cluster}=${local(port)}`);
   const settled = Promise.withResolvers<UpMeasure>();
   const later = Promise.withResolvers<UpMeasure>();
+  // Nobody waits for it where the first table is all that is shown.
+  later.promise.catch(() => {});
   const driven = sum([...run.fleet.demandRps.values()].flatMap((byClass) => [...byClass.values()]));
   let warm = 0;
   let measured = 0;
@@ -97,7 +99,11 @@ function measureDriven(
     if (measured >= MEASURED_REPORTS) {
       measurement.addReport(report);
       measured += 1;
-      if (measured === LATER_REPORTS) later.resolve(measurement.result());
+      const isLast = measured === LATER_REPORTS;
+      snapshots().then((found) => {
+        if (found !== null) measurement.addSnapshots(found);
+        if (isLast) later.resolve(measurement.result());
+      }, later.reject);
       return;
     }
     warm += 1;

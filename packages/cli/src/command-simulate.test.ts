@@ -45,7 +45,10 @@ describe("guidevane simulate", () => {
   it.each([
     [["--policy", "best"], "--policy"],
     [["--trace", "nowhere.csv"], "--trace"],
-    [["--fail", "rain:1:2"], "--fail"],
+    [["--fail", "rain:1:2"], "must be one of death:ENGINE:AT:FOR, region:REGION:AT:FOR"],
+    [["--fail", "rain"], "rain"],
+    [["--fail", "death:use-h100"], "must be death:ENGINE:AT:FOR, with numbers of 0 or more"],
+    [["--fail", "slowdown:use-h100:1:2:0"], "must be slowdown:ENGINE:AT:FOR:FACTOR, with numbers of 0.01 or more"],
     [["--fail", "death:nobody:1:2"], "nobody"],
     [["--load", "much"], "--load"],
     [["--out", "/proc/guidevane/report.html"], "--out: must be a file in a folder that can be written to"],

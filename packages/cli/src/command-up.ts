@@ -51,7 +51,10 @@ async function up(flags: UpFlags): Promise<void> {
   const asked = await readFleet(file);
   const ports = planPorts(asked, parsePort("--port", flags.port));
   const taken = await takenPorts(ports);
-  if (taken.length > 0) throw new CommandFailure(`port ${taken.join(", ")} is in use by another program; try --port`);
+  if (taken.length > 0)
+    throw new CommandFailure(
+      `port ${taken.join(", ")} is in use by another program; try --port N (npm start -- --port N)`,
+    );
 
   const factor =
     flags.scale === undefined ? scaleFactor(asked, availableParallelism()) : parseScale("--scale", flags.scale);

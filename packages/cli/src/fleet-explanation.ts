@@ -12,12 +12,13 @@ export interface FleetExplanation extends PlanFigures {
 
 /** What a plan means for every cluster, for a person: latency, detour and shed share, how good it is, and who holds it. */
 export function showFleetExplanation({ version, certificate, fleet, clusters, operator }: FleetExplanation): string {
-  const rows = clusters.flatMap((each) => [
-    row(each.cluster, "", each, ""),
-    ...(each.classes.length > 1 ? each.classes : []).map((cell) =>
-      row("", cell.class, cell, cell.priceMs.toFixed(1), cell.pinned),
-    ),
-  ]);
+  const rows = clusters.flatMap((each) => {
+    const ofClass = (cell: (typeof each.classes)[number], cluster: string) =>
+      row(cluster, cell.class, cell, cell.priceMs.toFixed(1), cell.pinned);
+    const [first, ...more] = each.classes;
+    if (first !== undefined && more.length === 0) return [ofClass(first, each.cluster)];
+    return [row(each.cluster, "", each, ""), ...each.classes.map((cell) => ofClass(cell, ""))];
+  });
   const parts = [
     version === null ? "advice: not published\n" : `version ${version}\n`,
     showTable(HEAD, [...rows, row("(fleet)", "", fleet, "")]),

@@ -41,36 +41,47 @@ export function originsOf(fleet: Fleet, texts: readonly string[] | undefined): O
   });
 }
 
+/** What `--fail` takes, times in seconds from the start of what is counted. */
+const FAILURES = {
+  death: "death:ENGINE:AT:FOR",
+  region: "region:REGION:AT:FOR",
+  flapping: "flapping:ENGINE:AT:FOR:PERIOD",
+  slowdown: "slowdown:ENGINE:AT:FOR:FACTOR",
+  "cold-cache": "cold-cache:AT or cold-cache:ENGINE:AT",
+  "control-down": "control-down:AT:FOR",
+} as const;
+
 /**
- * One failure, times in seconds from the start of what is counted: `death:ENGINE:AT:FOR`, `region:REGION:AT:FOR`,
- * `flapping:ENGINE:AT:FOR:PERIOD`, `slowdown:ENGINE:AT:FOR:FACTOR`, `cold-cache[:ENGINE]:AT`, `control-down:AT:FOR`.
+ * One failure, in one of the forms of `FAILURES`.
  *
  * @throws GuidevaneError `bad_usage`
  */
 export function failureOf(text: string, startMs: number): Failure {
-  const words = text.split(":");
-  const kind = words[0];
-  const ms = (at: number): number => 1000 * numberFlag("--fail", words[at] ?? "", 0);
-  const name = words[1] ?? "";
-  const timed = { atMs: startMs + ms(2 - (kind === "control-down" || words.length === 2 ? 1 : 0)) };
-  switch (kind) {
+  const [kind, ...words] = text.split(":");
+  if (kind === undefined || !Object.hasOwn(FAILURES, kind))
+    return badUsage("--fail", text, `must be one of ${Object.values(FAILURES).join(", ")} (seconds)`);
+  const form = FAILURES[kind as keyof typeof FAILURES];
+  const number = (at: number, least = 0): number => {
+    const value = Number(words[at]?.trim() || Number.NaN);
+    return value >= least && Number.isFinite(value)
+      ? value
+      : badUsage("--fail", text, `must be ${form}, with numbers of ${least} or more`);
+  };
+  const ms = (at: number): number => 1000 * number(at);
+  const from = (at: number): { readonly atMs: number } => ({ atMs: startMs + ms(at) });
+  const name = words[0] ?? "";
+  switch (kind as keyof typeof FAILURES) {
     case "death":
-      return { kind, engine: name, ...timed, forMs: ms(3) };
+      return { kind: "death", engine: name, ...from(1), forMs: ms(2) };
     case "region":
-      return { kind, region: name, ...timed, forMs: ms(3) };
+      return { kind: "region", region: name, ...from(1), forMs: ms(2) };
     case "flapping":
-      return { kind, engine: name, ...timed, forMs: ms(3), periodMs: Math.max(1, ms(4)) };
+      return { kind: "flapping", engine: name, ...from(1), forMs: ms(2), periodMs: Math.max(1, ms(3)) };
     case "slowdown":
-      return { kind, engine: name, ...timed, forMs: ms(3), factor: numberFlag("--fail", words[4] ?? "", 0.01) };
+      return { kind: "slowdown", engine: name, ...from(1), forMs: ms(2), factor: number(3, 0.01) };
     case "cold-cache":
-      return words.length === 2 ? { kind, ...timed } : { kind, engine: name, ...timed };
+      return words.length === 1 ? { kind: "cold-cache", ...from(0) } : { kind: "cold-cache", engine: name, ...from(1) };
     case "control-down":
-      return { kind, ...timed, forMs: ms(2) };
-    default:
-      return badUsage(
-        "--fail",
-        text,
-        "begins with death, region, flapping, slowdown, cold-cache or control-down, as in death:ENGINE:AT:FOR (seconds)",
-      );
+      return { kind: "control-down", ...from(0), forMs: ms(1) };
   }
 }
