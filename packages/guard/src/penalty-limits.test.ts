@@ -1,6 +1,7 @@
 import { seededRandom } from "@guidevane/core";
 import { describe, expect, it } from "vitest";
 import { grantPenalties, type PenaltyEngine, type PenaltyFleet, type PenaltyWish } from "./penalty-limits.ts";
+import { grantByScan } from "./penalty-scan.fixture.ts";
 
 const EVEN: PenaltyEngine = { takes: true, plannedFactor: 1, loadWps: 5, capacityWps: 10 };
 
@@ -98,4 +99,36 @@ describe("the limits of penalties", () => {
       if (living.length === 1) expect(cut).toEqual([]);
     }
   });
+
+  it("grant what a plain scan of everything for each wish grants, in fleets of several cells", () => {
+    const random = seededRandom(29);
+    let grants = 0;
+    for (let round = 0; round < 2000; round++) {
+      const ids = Array.from({ length: 1 + Math.floor(random() * 10) }, (_, i) => `e${i}`);
+      const engines = new Map(ids.filter(() => random() < 0.97).map((id) => [id, anyEngine(random)]));
+      const cells = Array.from(
+        { length: 1 + Math.floor(random() * 4) },
+        () => new Map(ids.filter(() => random() < 0.7).map((id) => [id, random() < 0.2 ? 0 : random() / 4])),
+      );
+      const wishes = ids.flatMap((id) =>
+        (["failing", "slow"] as const)
+          .filter(() => random() < 0.4)
+          .map((kind) => wish(id, random(), { kind, factor: random() < 0.5 ? 0.02 : random() })),
+      );
+      const now = grantPenalties(wishes, { engines, cells });
+      expect(now, `round ${round}`).toEqual(grantByScan(wishes, { engines, cells }));
+      grants += now.size;
+    }
+    expect(grants).toBeGreaterThan(2000);
+  });
 });
+
+function anyEngine(random: () => number): PenaltyEngine {
+  const plannedFactor = random() < 0.2 ? random() : 1;
+  return {
+    takes: random() < 0.85,
+    plannedFactor,
+    loadWps: random() < 0.1 ? 0 : 9 * random() * plannedFactor,
+    capacityWps: 10 * plannedFactor,
+  };
+}
