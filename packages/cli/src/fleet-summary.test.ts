@@ -25,8 +25,8 @@ profiles: { one: { file: one.yaml }, two: { file: two.yaml } }
 demandRps: { a: { chat: 7 } }
 `;
 
-async function summary(two: string) {
-  const files: Record<string, string> = { "one.yaml": profile("one", 0.36, 0.64), "two.yaml": two };
+async function summary(two: string, one = profile("one", 0.36, 0.64)) {
+  const files: Record<string, string> = { "one.yaml": one, "two.yaml": two };
   return summariseFleet(await loadFleet(FLEET, "fleet.yaml", async (path) => files[path]!));
 }
 
@@ -38,6 +38,13 @@ describe("what fleet check says", () => {
     // 55:45 against 36:64.
     expect(ratios[1]!.off).toBeCloseTo(55 / 45 / (36 / 64) - 1, 12);
     expect([ratios[1]!.prefillPart, ratios[1]!.modelPrefillPart]).toEqual([0.55, 0.36]);
+  });
+
+  it("is nothing between profiles without prefill work, and no number between one of them and others", async () => {
+    const without = await summary(profile("two", 0, 1), profile("one", 0, 1));
+    expect(without.ratios.map(({ off }) => off)).toEqual([0, 0]);
+    const first = await summary(profile("two", 0.36, 0.64), profile("one", 0, 1));
+    expect(first.ratios.map(({ off }) => off)).toEqual([0, null]);
   });
 
   it("has the capacity of all replicas, and the generic curve as none", async () => {

@@ -44,7 +44,7 @@ export interface WorkRatio {
   /** Prefill's part of the reference request's work, 0..1, and that of the model's first profile. */
   readonly prefillPart: number;
   readonly modelPrefillPart: number;
-  /** Own prefill:decode ratio ÷ the model's, − 1; null where one of them has no decode work. */
+  /** Own prefill:decode ratio ÷ the model's, − 1; null where they differ and one has no decode work, or the model's no prefill. */
   readonly off: number | null;
 }
 
@@ -90,18 +90,21 @@ function workRatios(fleet: Fleet): WorkRatio[] {
     profiles.map((profile) => {
       const ratio = workRatio(profile);
       const modelRatio = workRatio(profiles[0]!);
-      const off =
-        Number.isFinite(ratio) && Number.isFinite(modelRatio) && modelRatio > 0 ? ratio / modelRatio - 1 : null;
       return {
         model,
         profile: profile.profile,
         sku: profile.sku,
         prefillPart: prefillPart(profile),
         modelPrefillPart: prefillPart(profiles[0]!),
-        off,
+        off: offBy(ratio, modelRatio),
       };
     }),
   );
+}
+
+function offBy(ratio: number, modelRatio: number): number | null {
+  if (ratio === modelRatio) return 0;
+  return Number.isFinite(ratio) && Number.isFinite(modelRatio) && modelRatio > 0 ? ratio / modelRatio - 1 : null;
 }
 
 function workRatio({ work }: Profile): number {
