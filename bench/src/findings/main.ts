@@ -2,6 +2,7 @@ import { cycleFinding } from "./cycle.ts";
 import { ageFinding, churnFinding, errorFinding, outageFinding } from "./disturbances.ts";
 import { loadsFinding } from "./loads.ts";
 import { objectiveFinding } from "./objective.ts";
+import { penaltiesFinding } from "./penalties.ts";
 import { placementFinding } from "./placement.ts";
 import { prefixesFinding } from "./prefixes.ts";
 import { speedFinding } from "./speed.ts";
@@ -18,6 +19,7 @@ const FINDINGS: Readonly<Record<string, (loads: readonly number[]) => Promise<vo
   error: errorFinding,
   placement: placementFinding,
   prefixes: prefixesFinding,
+  penalties: penaltiesFinding,
   storm: stormFinding,
   speed: speedFinding,
 };

@@ -21,10 +21,8 @@ import { KV_TOKENS, ms, percent, SLO } from "./runs.ts";
 import { named, printTable } from "./show.ts";
 
 const DATA = process.env.GUIDEVANE_DATA ?? join(import.meta.dirname, "../../../../shared/data");
-const TRACES = [
-  { file: "mooncake_conversation.jsonl.gz", speed: 2 },
-  { file: "agentic_coding_sessions.jsonl.gz", speed: 0.25 },
-];
+export const MOONCAKE = { file: "mooncake_conversation.jsonl.gz", speed: 2 };
+const TRACES = [MOONCAKE, { file: "agentic_coding_sessions.jsonl.gz", speed: 0.25 }];
 /** Of the lab, settling included. */
 const SECONDS = 1200;
 const SETTLE_MS = 300_000;
@@ -38,25 +36,33 @@ const ORACLE_SEEDS = [1, 2, 3, 4];
 export async function prefixesFinding(): Promise<void> {
   const lab = await labFleetFile();
   for (const { file, speed } of TRACES) {
-    const path = join(DATA, "traces", file);
+    const path = traceAt(file);
     if (!existsSync(path)) {
       process.stdout.write(`\n${file}: not there; set GUIDEVANE_DATA\n`);
       continue;
     }
-    const text = gunzipSync(readFileSync(path)).toString("utf8");
+    const text = traceText(path);
     const prompts = (seed: number) => promptsOf(lab, text, { name: file, speed, seed });
     byOtherWeights(`${file}, ${speed} × speed`, prompts(1));
     bySameWeights(`${file}, ${speed} × speed, the same weights and bound`, ORACLE_SEEDS.map(prompts));
   }
 }
 
-interface Prompts {
+export function traceAt(file: string): string {
+  return join(DATA, "traces", file);
+}
+
+export function traceText(path: string): string {
+  return gunzipSync(readFileSync(path)).toString("utf8");
+}
+
+export interface Prompts {
   readonly fleet: Fleet;
   readonly workload: Workload;
   readonly seed: number;
 }
 
-function promptsOf(lab: Fleet, text: string, trace: { name: string; speed: number; seed: number }): Prompts {
+export function promptsOf(lab: Fleet, text: string, trace: { name: string; speed: number; seed: number }): Prompts {
   const workload = readTrace(text, {
     ...trace,
     origins: [...lab.demandRps].map(([cluster, byClass]) => ({
@@ -74,7 +80,7 @@ function promptsOf(lab: Fleet, text: string, trace: { name: string; speed: numbe
   return { fleet: describedBy(lab, workload), workload, seed: trace.seed };
 }
 
-function figures(
+export function figures(
   prompts: Prompts,
   policy: PolicyDefinition,
   gatewaysPerCluster: number,
