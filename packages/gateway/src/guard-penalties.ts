@@ -6,6 +6,7 @@ import {
   type PenaltyEvidence,
   type PenaltyFleet,
   type PenaltyVerdict,
+  PromptLengths,
   penaltyFleet,
 } from "@guidevane/guard";
 import type { AttemptVerdict } from "./attempt-result.ts";
@@ -39,6 +40,7 @@ export interface GuardPenaltiesOptions {
 export class GuardPenalties {
   readonly #options: GuardPenaltiesOptions;
   readonly #penalties: Penalties;
+  readonly #prompts = new PromptLengths();
   readonly #shown = new Map<string, string>();
   /** Read from a profile once for each snapshot. */
   readonly #times = new WeakMap<SnapshotEngine, ExpectedTimes | null>();
@@ -53,7 +55,9 @@ export class GuardPenalties {
   began(thread: number, attempt: number, { engine, requestClass, promptTokens }: AttemptNews): void {
     const spec = engineIn(this.#options.snapshot(), engine);
     const expected = spec === undefined ? null : this.#expected(spec);
-    const ttftMs = expected === null || promptTokens === null ? null : expected.ttftMs(promptTokens);
+    if (promptTokens !== null) this.#prompts.add(engine, promptTokens);
+    const ttftMs =
+      expected === null || promptTokens === null ? null : expected.ttftMs(promptTokens, this.#prompts.met(engine));
     const begun = { engine, requestClass, ttftMs, tbotMs: expected?.tbotMs ?? null };
     if (this.#penalties.began(this.#name(thread, attempt), begun, this.#options.nowMs()))
       this.#options.onVerdict(engine);
@@ -76,7 +80,10 @@ export class GuardPenalties {
   tick(): void {
     const { snapshot, nowMs, takes, risenWps, onVerdict, onEvidence } = this.#options;
     const now = snapshot();
-    if (this.#fleet?.of !== now) this.#fleet = { of: now, fleet: penaltyFleet(now, takes, risenWps) };
+    if (this.#fleet?.of !== now) {
+      this.#fleet = { of: now, fleet: penaltyFleet(now, takes, risenWps) };
+      this.#prompts.keep(now.engines);
+    }
     for (const engine of this.#penalties.tick(this.#fleet.fleet, nowMs())) {
       onVerdict(engine);
       const { evidence } = this.verdict(engine);

@@ -20,6 +20,7 @@ export type { AdmissionClass, LimitReason } from "./occupancy.ts";
 export { type AttemptBegun, PENALTY_TICK_MS, Penalties, type PenaltyVerdict } from "./penalties.ts";
 export { type ExpectedTimes, expectedTimes, penaltyFleet } from "./penalty-fleet.ts";
 export type { PenaltyCell, PenaltyEngine, PenaltyFleet, PenaltyKind } from "./penalty-limits.ts";
+export { PromptLengths } from "./penalty-prompts.ts";
 export { PENALTY_FLOOR } from "./penalty-ramp.ts";
 export { FirstShare, plannedShed, retryAfterS, SHED_LAPSES_MS } from "./planned-shed.ts";
 export { createRetryMemory, RetryBudget, type RetryRows, retryRatio } from "./retry-budget.ts";

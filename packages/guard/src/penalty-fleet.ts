@@ -3,24 +3,35 @@ import type { PenaltyCell, PenaltyEngine, PenaltyFleet } from "./penalty-limits.
 
 /** What an engine's answers are held against. */
 export interface ExpectedTimes {
-  /** null = no time would be too long. */
-  ttftMs(promptTokens: number): number | null;
+  /**
+   * @param metTokens mean length of the prompts that it may have to wait for (`PromptLengths`)
+   * @returns null = no time would be too long
+   */
+  ttftMs(promptTokens: number, metTokens: number): number | null;
   readonly tbotMs: number;
 }
 
 /**
  * By the profile, network included; null where the snapshot has no profile. Times between tokens are those at the planned
  * load, times to the first token those with the queue of `QUEUES_AT` times as much, and unknown above `TELLS_UNTIL`.
+ *
+ * A profile's queue is one of reference prompts, all of one length. At the same utilisation the mean wait is in proportion
+ * to what is left of the prompt that is being read (M/G/1: ρ ÷ (1 − ρ) × E[S²] ÷ 2E[S]), so behind longer prompts, though
+ * there are fewer of them, the queue takes as many times as long as they take to read. Behind shorter ones it is left as it
+ * is: what else it is made of does not shrink with them.
  */
 export function expectedTimes({ latency, loadWps, capacityWps, rttMs }: SnapshotEngine): ExpectedTimes | null {
   if (latency === undefined) return null;
   const utilisation = capacityWps > 0 ? Math.min(1, loadWps / capacityWps) : 0;
-  const queuedMs = valueAt(latency.ttftMs, Math.min(1, QUEUES_AT * utilisation));
+  const aloneMs = valueAt(latency.ttftMs, 0);
+  const queueMs = valueAt(latency.ttftMs, Math.min(1, QUEUES_AT * utilisation)) - aloneMs;
+  const readMs = (tokens: number) => Math.max(0, aloneMs + latency.prefillMsPerTok * (tokens - latency.promptTokens));
   const tells = utilisation <= TELLS_UNTIL;
   return {
-    ttftMs(promptTokens) {
-      const longerMs = latency.prefillMsPerTok * (promptTokens - latency.promptTokens);
-      return tells ? rttMs + Math.max(0, queuedMs + longerMs) : null;
+    ttftMs(promptTokens, metTokens) {
+      if (!tells) return null;
+      const timesAsLong = aloneMs > 0 ? Math.max(1, readMs(metTokens) / aloneMs) : 1;
+      return rttMs + readMs(promptTokens) + timesAsLong * queueMs;
     },
     tbotMs: valueAt(latency.tbotMs, utilisation),
   };

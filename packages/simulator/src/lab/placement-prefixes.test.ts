@@ -43,7 +43,8 @@ async function ratio(file: string, speed: number, gatewaysPerCluster: number): P
     for (const [at, policy] of policies.entries()) {
       const run = runLab({ fleet, workload, policy, seed, gatewaysPerCluster, kvTokens: 1_000_000 });
       const figures = figuresOf(run, policy, { ttftMs: 1000, tbotMs: 40 });
-      expect(figures.shedPart + figures.failedPart).toBe(0);
+      // An oracle that heaps prompts on the engines that hold their beginnings is now and then sent away by admission.
+      expect(figures.shedPart + figures.failedPart).toBeLessThanOrEqual(at === 0 ? 0 : 0.01);
       found[at]! += figures.hitPart / SEEDS.length;
     }
   }
@@ -57,17 +58,15 @@ describe.skipIf(!hasData)(
   { timeout: 240_000 },
   () => {
     it.each([
-      { file: "mooncake_conversation.jsonl.gz", speed: 2 },
-      { file: "agentic_coding_sessions.jsonl.gz", speed: 0.25 },
+      { file: "mooncake_conversation.jsonl.gz", speed: 2, gateways: 1, least: 0.95 },
+      { file: "agentic_coding_sessions.jsonl.gz", speed: 0.25, gateways: 1, least: 0.95 },
+      // 0.96 over four seeds of 1,200 s (docs/findings.md, `prefixes`), 0.95 within a thousandth over these two.
+      { file: "mooncake_conversation.jsonl.gz", speed: 2, gateways: 2, least: 0.94 },
     ])(
-      "are 0.95 of what gateways that see into every cache find, with one a cluster: $file",
-      async ({ file, speed }) => {
-        expect(await ratio(file, speed, 1)).toBeGreaterThanOrEqual(0.95);
+      "are $least of what gateways that see into every cache find: $file, gateways a cluster: $gateways",
+      async ({ file, speed, gateways, least }) => {
+        expect(await ratio(file, speed, gateways)).toBeGreaterThanOrEqual(least);
       },
     );
-
-    it("are 0.9 of that with two that share no memory, who place nothing by choice", async () => {
-      expect(await ratio("mooncake_conversation.jsonl.gz", 2, 2)).toBeGreaterThanOrEqual(0.9);
-    });
   },
 );

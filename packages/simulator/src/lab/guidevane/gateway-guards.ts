@@ -9,6 +9,7 @@ import {
   PENALTY_TICK_MS,
   Penalties,
   type PenaltyFleet,
+  PromptLengths,
   penaltyFleet,
   plannedShed,
   RetryBudget,
@@ -40,6 +41,7 @@ export class GatewayGuards {
   readonly #keeper: RetryKeeper;
   readonly #budget: RetryBudget;
   readonly #penalties: Penalties;
+  readonly #prompts = new PromptLengths();
   readonly #firstShares: readonly FirstShare[];
   readonly #coolUntilMs: Float64Array;
   readonly #attempts: Uint32Array;
@@ -91,6 +93,7 @@ export class GatewayGuards {
       const engine = snapshot.engines[id];
       return engine === undefined ? null : expectedTimes(engine);
     });
+    this.#prompts.keep(snapshot.engines);
     this.#fleet = penaltyFleet(
       snapshot,
       (id) => this.#health(this.#placeOf.get(id)!) > 0,
@@ -143,10 +146,13 @@ export class GatewayGuards {
     if (!this.#parts.penalties) return;
     const { fleet, workload, clock } = this.#world;
     const expected = this.#expected[engine];
+    const { id } = fleet.engines[engine]!;
+    const promptTokens = workload.promptTokens[request]!;
+    this.#prompts.add(id, promptTokens);
     const begun = {
-      engine: fleet.engines[engine]!.id,
+      engine: id,
       requestClass: fleet.classes[this.#classOf(request)]!.name,
-      ttftMs: expected?.ttftMs(workload.promptTokens[request]!) ?? null,
+      ttftMs: expected?.ttftMs(promptTokens, this.#prompts.met(id)) ?? null,
       tbotMs: expected?.tbotMs ?? null,
     };
     if (this.#penalties.began(request, begun, clock.nowMs())) this.#changed(engine);
