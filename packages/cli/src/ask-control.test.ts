@@ -103,7 +103,7 @@ describe("guidevane explain", { timeout: 60_000 }, () => {
     const { code, stdout } = await run("explain");
     expect(code).toBe(0);
     expect(stdout).toMatch(/^version \d+\n\ncluster +class +requests\/s +latency ms +detour ms +shed +price ms\n/);
-    expect(stdout).toMatch(/^b +120 +[\d.]+ +1[45]\.\d +0\.00 %/m);
+    expect(stdout).toMatch(/^b +chat +120 +[\d.]+ +1[45]\.\d +0\.00 % +[\d.]+ *$/m);
     expect(stdout).toMatch(/^\(fleet\) +250 /m);
     expect(stdout).toContain("no weights can cost less than");
     expect(stdout).toContain("operator: pinned until 2100-01-01T00:00:00.000Z: c chat to engine-c 1\n");
