@@ -118,9 +118,9 @@ function isFree(port: number): Promise<boolean> {
     server.once("error", () => resolve(false));
     server.listen(port, "127.0.0.1", () => server.close(() => resolve(true)));
   });
+}
 
-  /** At 90 % load chance fills the engines now and then, and a refusal says when to come again. */
-  function insisting(line: string): string {
-    return line.replace(/^curl /, "curl --fail --retry 5 --silent --show-error ");
-  }
+/** At 90 % load chance fills the engines now and then, and a refusal says when to come again. */
+function insisting(line: string): string {
+  return line.replace(/^curl /, "curl --fail --retry 5 --silent --show-error ");
 }
