@@ -62,6 +62,19 @@ describe("holding cases to their budgets", () => {
     expect(held.every(({ verdict }) => verdict === "within")).toBe(true);
   });
 
+  it("takes for the machine's what slows most of many cases alike, and finds the one that is slower still", async () => {
+    const names = Array.from({ length: 9 }, (_, at) => `case-${at}`);
+    const many: Budgets = Object.fromEntries(names.map((name) => [name, BUDGET]));
+    const slow = Object.fromEntries(names.map((name) => [name, [36]]));
+    const held = await holdToBudgets(
+      names.map((name) => caseOf(name)),
+      many,
+      caseOf("yardstick"),
+      timing({ yardstick: [10], ...slow, "case-4": [60] }),
+    );
+    expect(held.filter(({ verdict }) => verdict !== "within").map(({ name }) => name)).toEqual(["case-4"]);
+  });
+
   it("finds a real slow-down: the same work six times over against a budget of three", async () => {
     const bytes = new Uint8Array(4096).fill(7);
     const work = (times: number) => () => {

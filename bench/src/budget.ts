@@ -25,6 +25,18 @@ export function verdictOn(ratios: readonly number[], { budget }: Budget): Verdic
   return past >= 0.75 * ratios.length ? "over" : "unsure";
 }
 
+/** Fewer cases say nothing of the machine. */
+const CASES_LEAST = 8;
+
+/**
+ * How many times as long as at the time of the budgets the middle case takes, at least 1: what a machine with slower memory
+ * makes of most cases and of the yardstick not. No change here slows half of them, which share no code.
+ */
+export function machineShift(held: ReadonlyMap<string, readonly number[]>, budgets: Budgets): number {
+  if (held.size < CASES_LEAST) return 1;
+  return Math.max(1, median([...held].map(([name, ratios]) => median(ratios) / budgets[name]!.measured)));
+}
+
 /** @throws Error naming what is wrong with the file */
 export function readBudgets(path: string): Budgets {
   const data = JSON.parse(readFileSync(path, "utf8")) as { cases?: Record<string, Partial<Budget>> };

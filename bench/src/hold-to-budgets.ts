@@ -1,4 +1,4 @@
-import { type Budgets, type Verdict, verdictOn } from "./budget.ts";
+import { type Budgets, machineShift, type Verdict, verdictOn } from "./budget.ts";
 import type { BenchCase } from "./case.ts";
 import { median } from "./results.ts";
 
@@ -14,7 +14,7 @@ export interface HeldCase {
 
 /**
  * Times cases against the yardstick, each round of a case just after one of the yardstick, and again where the budget is
- * passed: only what stays past it is `over`. A round before the first warms all up and does not count.
+ * passed: only what stays past it is `over`. Where most cases are slower alike budgets grow by as much (`machineShift`). A round before the first warms all up and does not count.
  *
  * @param timeNs time of one operation
  */
@@ -25,17 +25,23 @@ export async function holdToBudgets(
   timeNs: (each: BenchCase) => Promise<number>,
 ): Promise<HeldCase[]> {
   const held = new Map<string, number[]>(cases.map(({ name }) => [name, []]));
-  const isPast = ({ name }: BenchCase) => verdictOn(held.get(name)!, budgets[name]!) !== "within";
+  let shift = 1;
+  const verdictOf = (name: string): Verdict => {
+    const { budget, ...rest } = budgets[name]!;
+    return verdictOn(held.get(name)!, { ...rest, budget: shift * budget });
+  };
   for (const each of [yardstick, ...cases]) await timeNs(each);
-  for (let repeat = 0, left = cases; repeat <= REPEATS && left.length > 0; repeat++, left = left.filter(isPast)) {
+  for (let repeat = 0, left = cases; repeat <= REPEATS && left.length > 0; repeat++) {
     for (let round = 0; round < ROUNDS; round++) {
       for (const each of left) {
         const measureNs = await timeNs(yardstick);
         held.get(each.name)!.push((await timeNs(each)) / measureNs);
       }
     }
+    shift = machineShift(held, budgets);
+    left = left.filter(({ name }) => verdictOf(name) !== "within");
   }
-  return [...held].map(([name, ratios]) => ({ name, ratios, verdict: verdictOn(ratios, budgets[name]!) }));
+  return [...held].map(([name, ratios]) => ({ name, ratios, verdict: verdictOf(name) }));
 }
 
 /** What the figures of `showHeld` are. */

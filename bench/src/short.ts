@@ -1,6 +1,6 @@
 import { fileURLToPath } from "node:url";
 import { bodies } from "./bodies.ts";
-import { type Budgets, readBudgets } from "./budget.ts";
+import { type Budgets, machineShift, readBudgets } from "./budget.ts";
 import type { BenchCase, BenchGroup, OpenGroup } from "./case.ts";
 import { crossing } from "./crossing.ts";
 import { fastestNs } from "./fastest.ts";
@@ -37,6 +37,9 @@ async function shortBench(groups: readonly OpenGroup[], budgets: Budgets): Promi
   const held = await holdToBudgets(cases, budgets, yardstick(), (each) => fastestNs(each, CASE_MS));
   console.log(HELD_HEAD);
   for (const each of held) console.log(showHeld(each, budgets[each.name]!));
+  const shift = machineShift(new Map(held.map(({ name, ratios }) => [name, ratios])), budgets);
+  if (shift > 1)
+    console.log(`the middle case takes ${shift.toFixed(2)} times as long as it did; so much is the machine's`);
   console.log(showVerdict(held, gone.length));
   return gone.length > 0 || held.some(({ verdict }) => verdict === "over") ? 1 : 0;
 }
