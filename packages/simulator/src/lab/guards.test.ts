@@ -1,7 +1,7 @@
 import type { Fleet } from "@guidevane/core";
 import { describe, expect, it } from "vitest";
 import type { GuidevaneParts } from "./guidevane/parts.ts";
-import { twoRegions } from "./lab.fixture.ts";
+import { sentTo, twoRegions } from "./lab.fixture.ts";
 import { type LabRun, runLab } from "./lab.ts";
 import type { Failure } from "./lab-options.ts";
 import { guidevaneWith } from "./policies/guidevane.ts";
@@ -37,13 +37,7 @@ describe("penalties in the lab", () => {
 
   it("take most of its requests from an engine that turns three times as slow, where the others have room", async () => {
     const slow: Failure = { kind: "slowdown", engine: "west-1", factor: 3, atMs: 60_000, forMs: 60_000 };
-    const sent = ({ tally, fleet: { engines } }: LabRun): number => {
-      const place = engines.findIndex(({ id }) => id === "west-1");
-      const late = [...tally.arrivedMs.keys()].filter(
-        (row) => tally.arrivedMs[row]! >= 90_000 && tally.arrivedMs[row]! < 120_000,
-      );
-      return late.filter((row) => tally.engine[row] === place).length;
-    };
+    const sent = (lab: LabRun): number => sentTo(lab, "west-1", 90_000, 120_000);
     const [judged, unjudged] = [await run(0.3, {}, [slow]), await run(0.3, { penalties: false }, [slow])];
     expect(sent(judged)).toBeLessThan(0.5 * sent(unjudged));
   });

@@ -1,4 +1,5 @@
 import { type Fleet, loadFleet } from "@guidevane/core";
+import type { LabRun } from "./lab.ts";
 
 const PROFILE = `
 profile: p
@@ -27,3 +28,12 @@ demandRps: { east: { chat: 10 }, west: { chat: 5 } }
   "two-regions",
   async (path) => (path === "rtt.csv" ? "from,to,rtt_ms\neast,west,60\n" : PROFILE),
 );
+
+/** How many of the requests that arrived in a time were sent to an engine. */
+export function sentTo({ tally, fleet }: LabRun, engine: string, fromMs: number, toMs: number): number {
+  const place = fleet.engines.findIndex(({ id }) => id === engine);
+  const arrived = [...tally.arrivedMs.keys()].filter(
+    (row) => tally.arrivedMs[row]! >= fromMs && tally.arrivedMs[row]! < toMs,
+  );
+  return arrived.filter((row) => tally.engine[row] === place).length;
+}
