@@ -1,9 +1,7 @@
 import type { ClusterSnapshot } from "@guidevane/core";
 import { meanedEvents } from "./rate-meter.ts";
-import type { CellFlow } from "./utilisation.ts";
+import { type CellFlow, tellsOfPlan } from "./utilisation.ts";
 
-/** Own rates below this part of what the plan gave the gateway say nothing about the plan. */
-const LEAST_PART = 0.1;
 /** A rise within so many deviations of chance is none: the limits of penalties would let go and take hold in turns. */
 const DEVIATIONS = 2;
 
@@ -31,7 +29,7 @@ export function risenLoads(
 /** By what part of itself a cell's rate has risen beyond chance. @param ownRps what the plan gave this gateway */
 function riseOf({ rps, plannedRps }: CellFlow, ownRps: number): number {
   if (rps <= 0) return 0;
-  const isKnown = plannedRps !== null && plannedRps > LEAST_PART * ownRps;
+  const isKnown = tellsOfPlan(plannedRps, ownRps);
   const beforeRps = isKnown ? plannedRps : ownRps;
   const variance = 1 / meanedEvents(rps) + (isKnown ? 1 / meanedEvents(plannedRps) : 0);
   return Math.max(0, (rps / beforeRps) * (1 - DEVIATIONS * Math.sqrt(variance)) - 1);

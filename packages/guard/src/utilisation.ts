@@ -10,6 +10,11 @@ export interface CellFlow {
 /** Own rates below this part of what the plan gave the gateway say nothing about the plan. */
 const LEAST_PART = 0.1;
 
+/** Whether an own rate when the snapshot came can be held against the present one. @param givenRps this gateway's part of the plan */
+export function tellsOfPlan(plannedRps: number | null, givenRps: number): plannedRps is number {
+  return plannedRps !== null && plannedRps > LEAST_PART * givenRps;
+}
+
 /**
  * How far first attempts use the engines of each cell of a snapshot, ρ by class:
  *
@@ -48,8 +53,8 @@ function loadsNow(
   for (const [cell, { class: name, demandRps, shed, work }] of snapshot.cells.entries()) {
     const { rps, plannedRps } = flowOf(name);
     const planned = demandRps * (1 - shed);
-    const known = planned > 0 && plannedRps !== null && plannedRps > (LEAST_PART * planned) / gateways;
-    const now = known ? (planned * rps) / plannedRps : rps * gateways;
+    const isKnown = planned > 0 && tellsOfPlan(plannedRps, planned / gateways);
+    const now = isKnown ? (planned * rps) / plannedRps : rps * gateways;
     for (let pair = pairAt[cell]!; pair < pairAt[cell + 1]!; pair++) {
       const engine = pairEngine[pair]!;
       const part = work * weights[pair]!;
