@@ -57,9 +57,9 @@ const model = (
 
 /**
  * Layers and heads are those of the models' `config.json`: for Qwen3.5, Llama 3.3 and Kimi as aiconfigurator has them in
- * `model_configs`, for MiniMax and Qwen3 as several public repositories quote them. For Llama 3.1, DeepSeek and gpt-oss they
- * are from the models' reports and were compared with no file. Parameters are the rounded ones of the models' cards; what
- * the shapes of Llama 3.3, Qwen3, Qwen3.5, Kimi and MiniMax come to is within 2 % of them.
+ * `model_configs`, for Qwen3 as several public repositories quote them, for DeepSeek, gpt-oss and MiniMax as transformers has
+ * them (`model-facts.test.ts`). For Llama 3.1 they are from the model's report and were compared with no file. Parameters
+ * are the rounded ones of the models' cards; what the shapes come to is within 2 % of them (MiniMax's active ones: 4 %).
  */
 export const MODELS: Readonly<Record<string, ModelFacts>> = {
   "llama-3.1-8b": model(8.03e9, 8.03e9, 32, 2 * 32 * 8 * 128),
