@@ -1,5 +1,4 @@
 import { type ChildProcess, execFileSync, spawn, spawnSync } from "node:child_process";
-import { once } from "node:events";
 import { cpus } from "node:os";
 import { join } from "node:path";
 import { createInterface } from "node:readline";
@@ -39,30 +38,38 @@ export interface RealEngine {
   readonly url: string;
 }
 
-/** Four llama.cpp servers that share the last core in slices, each as fast as a quarter of it. */
+/** Four llama.cpp servers that share the last core in slices, each as fast as a sixth of it, at all times. */
 export class LabEngines {
   readonly engines: readonly RealEngine[];
   readonly prompts: Prompts;
+  /** Of the core, pieces of fixed work a ms: what an engine can do is kept to so much at all times. */
+  readonly speed: number;
   readonly #models: readonly LlamaEngines[];
-  readonly #slices: ChildProcess;
+  readonly #slices: Slices;
 
   private constructor(parts: {
     engines: readonly RealEngine[];
     prompts: Prompts;
     models: readonly LlamaEngines[];
-    slices: ChildProcess;
+    slices: Slices;
   }) {
     this.engines = parts.engines;
     this.prompts = parts.prompts;
     this.#models = parts.models;
     this.#slices = parts.slices;
+    this.speed = parts.slices.speed;
   }
 
   /**
    * @param seed of the prompts' words
-   * @param keepAwake let no core sleep meanwhile: for what is to be measured
+   * @param options.keepAwake let no core sleep meanwhile: for what is to be measured
+   * @param options.speed as engines had it before whose figures are to be compared; 0 = what the core can keep up now
    */
-  static async start(python: string, seed: number, keepAwake: boolean): Promise<LabEngines> {
+  static async start(
+    python: string,
+    seed: number,
+    options: { readonly keepAwake: boolean; readonly speed: number },
+  ): Promise<LabEngines> {
     leaveLastCore();
     const models: LlamaEngines[] = [];
     try {
@@ -76,7 +83,7 @@ export class LabEngines {
       const clients = processes.map(({ url }) => new StreamClient(url, false));
       const prompts = await Prompts.of(clients[0]!, models[0]!.expected.text, seed);
       for (const client of clients) await warmUp(client, prompts);
-      const slices = await startSlices(python, processes, keepAwake);
+      const slices = await Slices.start(python, processes, options);
       const engines = SIZES.map(({ id, region }, at) => ({ id, region, url: processes[at]!.url }));
       return new LabEngines({ engines, prompts, models, slices });
     } catch (error) {
@@ -85,11 +92,11 @@ export class LabEngines {
     }
   }
 
-  async stop(): Promise<void> {
-    const ended = once(this.#slices, "exit");
-    this.#slices.stdin!.end();
-    await ended;
+  /** The part of the time in which the core was too slow for `speed`. */
+  async stop(): Promise<number> {
+    const slow = await this.#slices.stop();
     await Promise.all(this.#models.map((model) => model.stop()));
+    return slow;
   }
 }
 
@@ -114,12 +121,40 @@ async function warmUp(client: StreamClient, prompts: Prompts): Promise<void> {
   if (failed !== undefined) throw new Error(`an engine's first answers: ${failed.failure}`);
 }
 
-async function startSlices(python: string, engines: readonly LlamaEngine[], keepAwake: boolean): Promise<ChildProcess> {
-  const cores = keepAwake ? "keep-awake" : "let-sleep";
-  const numbers = [LAST_CORE, SLICE_MS, ...engines.map(({ pid }) => pid)].map(String);
-  const child = spawn(python, [join(root, "scripts/real/time-slices.py"), cores, ...numbers], {
-    stdio: ["pipe", "pipe", "inherit"],
-  });
-  for await (const _ of createInterface({ input: child.stdout })) return child;
-  throw new Error("time-slices.py ended before it began");
+/** `time-slices.py` at work. */
+class Slices {
+  readonly speed: number;
+  readonly #child: ChildProcess;
+  readonly #said: AsyncIterator<string>;
+
+  private constructor(child: ChildProcess, said: AsyncIterator<string>, speed: number) {
+    this.#child = child;
+    this.#said = said;
+    this.speed = speed;
+  }
+
+  static async start(
+    python: string,
+    engines: readonly LlamaEngine[],
+    { keepAwake, speed }: { readonly keepAwake: boolean; readonly speed: number },
+  ): Promise<Slices> {
+    const numbers = [LAST_CORE, SLICE_MS, speed, ...engines.map(({ pid }) => pid)].map(String);
+    const args = [join(root, "scripts/real/time-slices.py"), keepAwake ? "keep-awake" : "let-sleep", ...numbers];
+    const child = spawn(python, args, { stdio: ["pipe", "pipe", "inherit"] });
+    const said = createInterface({ input: child.stdout })[Symbol.asyncIterator]();
+    return new Slices(child, said, await numberOf(said));
+  }
+
+  /** The part of the slices in which the core was slower. */
+  async stop(): Promise<number> {
+    this.#child.stdin!.end();
+    return await numberOf(this.#said);
+  }
+}
+
+/** Of the next line, `name: number`. */
+async function numberOf(said: AsyncIterator<string>): Promise<number> {
+  const { value, done } = await said.next();
+  if (done) throw new Error("time-slices.py ended too early");
+  return Number(value.split(": ")[1]);
 }

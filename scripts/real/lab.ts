@@ -72,7 +72,10 @@ async function main(python: string, folder: string): Promise<number> {
   );
   const missing = !swept || loads.some((load) => !existsSync(files.atLoad(load).answers));
   if (missing && flags["real-time"]) goFirst();
-  const lab = missing ? await LabEngines.start(python, seed, !flags["let-sleep"]) : null;
+  const lab = missing
+    ? await LabEngines.start(python, seed, { keepAwake: !flags["let-sleep"], speed: knownSpeed(files) })
+    : null;
+  if (lab !== null) writeFileSync(files.speed, `${lab.speed}\n`);
   try {
     if (!swept) await sweep(lab!, files.requests, { shapes: SHAPES, seconds: Number(flags["level-seconds"]), seed });
     console.log(sweepTrust(readFileSync(files.requests, "utf8")));
@@ -85,13 +88,20 @@ async function main(python: string, folder: string): Promise<number> {
     }
     return isWithin ? 0 : 1;
   } finally {
-    await lab?.stop();
+    const slow = await lab?.stop();
+    if (slow !== undefined) console.error(`the core was too slow in ${(100 * slow).toFixed(1)} % of the time`);
   }
+}
+
+/** Of the engines whose figures are there. */
+function knownSpeed({ speed }: Files): number {
+  return existsSync(speed) ? Number(readFileSync(speed, "utf8")) : 0;
 }
 
 interface Files {
   readonly requests: string;
   readonly profiles: string;
+  readonly speed: string;
   atLoad(load: number): { readonly trace: string; readonly fleet: string; readonly answers: string };
 }
 
@@ -99,6 +109,7 @@ function filesIn(folder: string): Files {
   return {
     requests: join(folder, "requests.csv"),
     profiles: join(folder, "profiles"),
+    speed: join(folder, "speed.txt"),
     atLoad: (load) => {
       const at = `${Math.round(100 * load)}`;
       return {
