@@ -1,24 +1,14 @@
 import type { Outcome } from "@guidevane/core";
 import type { Next } from "@guidevane/guard";
 import type { ApiError } from "./api-error.ts";
-import {
-  BROKE_OFF,
-  DEADLINE,
-  endOf,
-  endsByClose,
-  NO_DESCRIPTORS,
-  outcomeOfAnswer,
-  printable,
-  retryAfterMsOf,
-  statusOfErrorEvent,
-} from "./attempt-end.ts";
+import { BROKE_OFF, DEADLINE, endOf, NO_DESCRIPTORS, retryAfterMsOf } from "./attempt-end.ts";
 import { AttemptFigures } from "./attempt-figures.ts";
 import { AFTER_TERMINATOR_MS, DEAD_SILENCE_MS, HELD_MAX_BYTES, KEPT_MAX_BYTES, KEPT_MAX_MS } from "./attempt-limits.ts";
-import type { AttemptOptions, AttemptReport, AttemptResult } from "./attempt-result.ts";
-import { ClientAnswer, type ClientPace, type EngineHead } from "./client-answer.ts";
+import type { AttemptOptions, AttemptReport, AttemptResult, KeptAnswer } from "./attempt-result.ts";
+import { ClientAnswer, type ClientPace } from "./client-answer.ts";
+import { EngineAnswer } from "./engine-answer.ts";
 import type { EngineCall, EngineEvents, EngineFailure } from "./engine-client.ts";
 import type { AttemptUnderWay } from "./engines.ts";
-import { AnswerObserver } from "./observer.ts";
 import { PhaseTimer } from "./phase-timer.ts";
 
 type Phase =
@@ -35,17 +25,13 @@ type Phase =
 export class Attempt implements EngineEvents, AttemptUnderWay, ClientPace {
   place = -1;
   readonly #options: AttemptOptions;
-  readonly #answer: ClientAnswer;
+  readonly #toClient: ClientAnswer;
   readonly #timer: PhaseTimer;
   readonly #figures: AttemptFigures;
   #phase: Phase = "waiting";
   #call: EngineCall | null = null;
-  /** Without its headers once they went to the client. */
-  #head: EngineHead | null = null;
-  #endsByClose = false;
-  #observer: AnswerObserver | null = null;
-  /** The body so far, while nothing of it went to the client. */
-  #kept: Buffer[] = [];
+  /** Null until its head has come. */
+  #fromEngine: EngineAnswer | null = null;
   #next: Next = { retry: false };
   /** The engine's port refuses; the timer has its short time and is not to be set anew. */
   #engineDead = false;
@@ -58,7 +44,7 @@ export class Attempt implements EngineEvents, AttemptUnderWay, ClientPace {
     this.#options = options;
     this.#figures = new AttemptFigures(clock.nowMs());
     this.#timer = new PhaseTimer(clock);
-    this.#answer = new ClientAnswer(options, this);
+    this.#toClient = new ClientAnswer(options, this);
   }
 
   start(): void {
@@ -101,24 +87,16 @@ export class Attempt implements EngineEvents, AttemptUnderWay, ClientPace {
       this.#stops.push(clock.after(timers.totalMs, () => this.#expire(`not over after ${timers.totalMs} ms`)));
   }
 
-  onHead(status: number, rawStatusText: string, headers: readonly string[]): void {
+  onHead(status: number, statusText: string, headers: readonly string[]): void {
     const options = this.#options;
-    const { clock, timers, choices } = options;
+    const { clock, timers } = options;
     const nowMs = clock.nowMs();
-    this.#head = { status, statusText: printable(rawStatusText), headers };
-    this.#endsByClose = endsByClose(this.#head);
     this.#figures.status = status;
     this.#figures.headMs = nowMs - this.#figures.startMs;
     this.#timer.touch(nowMs);
     this.#figures.retryAfterMs = retryAfterMsOf(headers, clock);
-    this.#observer = new AnswerObserver(
-      status,
-      headers,
-      (error) => options.onObserverFailure(error),
-      choices,
-      (id) => options.onResponseId(id),
-    );
-    if (status !== 200 || this.#observer.kind !== "events") {
+    this.#fromEngine = new EngineAnswer({ status, statusText, headers }, options);
+    if (!this.#fromEngine.maybeRefused) {
       this.#judge(status);
       return;
     }
@@ -130,25 +108,27 @@ export class Attempt implements EngineEvents, AttemptUnderWay, ClientPace {
     const nowMs = this.#options.clock.nowMs();
     this.#figures.bytes += chunk.length;
     this.#timer.touch(nowMs);
-    this.#observer?.see(chunk, nowMs);
+    const answer = this.#fromEngine!;
+    answer.observer.see(chunk, nowMs);
     this.#noteFirstToken(nowMs);
     if (this.#phase === "passing") {
-      this.#answer.write(chunk);
+      this.#toClient.write(chunk);
       this.#watchTerminator();
       return;
     }
-    this.#kept.push(Buffer.from(chunk));
+    answer.keep(chunk);
     if (this.#phase === "held") this.#judgeFirstEvent();
     else if (this.#figures.bytes > KEPT_MAX_BYTES) this.#commit();
   }
 
   onEnd(): void {
-    this.#observer?.end();
+    const answer = this.#fromEngine!;
+    answer.observer.end();
     // An error without the empty line after it is the first event all the same.
     if (this.#phase === "held") this.#judgeFirstEvent();
-    if (this.#phase === "kept") this.#settle(this.#retry(this.#head));
-    // Without a length or chunks a closed connection is the only end there is, and a dying engine closes too.
-    else if (this.#endsByClose && this.#observer!.kind !== "unread" && !this.#observer!.whole)
+    if (this.#phase === "kept") this.#settle(this.#retry(answer.whole()));
+    // A dying engine closes its connections too.
+    else if (answer.isCutByClose)
       this.onFail({ kind: "closed", message: "the connection was closed before the answer's end" });
     else {
       if (this.#phase === "held") this.#commit();
@@ -160,7 +140,7 @@ export class Attempt implements EngineEvents, AttemptUnderWay, ClientPace {
     this.#figures.failure = failure;
     if (this.#phase === "passing") {
       // What the client has is whole after its terminator; only the engine's end of it is not.
-      if (this.#observer!.terminated && this.#answer.open) this.#end();
+      if (this.#fromEngine!.observer.terminated && this.#toClient.open) this.#end();
       else this.#giveUp(BROKE_OFF, "fault", "cut");
     } else if (failure.kind === "no-descriptors") this.#giveUp(NO_DESCRIPTORS, "rejected");
     else {
@@ -171,9 +151,9 @@ export class Attempt implements EngineEvents, AttemptUnderWay, ClientPace {
   }
 
   #judgeFirstEvent(): void {
-    const { events, failedAt, error } = this.#observer!;
-    if (error !== null && failedAt === 1) this.#judge(statusOfErrorEvent(error.status));
-    else if (events > 0 || this.#figures.bytes > HELD_MAX_BYTES) this.#commit();
+    const { firstErrorStatus, observer } = this.#fromEngine!;
+    if (firstErrorStatus !== null) this.#judge(firstErrorStatus);
+    else if (observer.events > 0 || this.#figures.bytes > HELD_MAX_BYTES) this.#commit();
   }
 
   /** By its status, or by that of the error in its place: is this the client's answer? */
@@ -196,21 +176,19 @@ export class Attempt implements EngineEvents, AttemptUnderWay, ClientPace {
   #commit(): void {
     const { timers, stream } = this.#options;
     this.#phase = "passing";
-    const head = this.#head!;
-    this.#answer.begin(head);
-    this.#head = { status: head.status, statusText: "", headers: NONE };
+    const answer = this.#fromEngine!;
+    this.#toClient.begin(answer.takeHead());
     this.#options.onCommit();
-    for (const chunk of this.#kept) this.#answer.write(chunk);
-    this.#kept = [];
+    for (const chunk of answer.takeKept()) this.#toClient.write(chunk);
     // Until its first token a stream has the time that it was given for that.
-    const waits = stream && this.#figures.firstTokenMs === null && !this.#observer!.failed;
+    const waits = stream && this.#figures.firstTokenMs === null && !answer.observer.failed;
     if (!this.#engineDead && !waits) this.#armIdle(timers.idleMs);
     this.#watchTerminator();
   }
 
   #noteFirstToken(nowMs: number): void {
     if (!this.#options.stream || this.#figures.firstTokenMs !== null) return;
-    const observer = this.#observer!;
+    const { observer } = this.#fromEngine!;
     if (observer.kind === "events" && observer.firstContentMs === null) return;
     this.#figures.firstTokenMs = nowMs - this.#figures.startMs;
     this.#options.onFirstToken(this.#figures.firstTokenMs);
@@ -218,7 +196,7 @@ export class Attempt implements EngineEvents, AttemptUnderWay, ClientPace {
   }
 
   #watchTerminator(): void {
-    if (this.#terminated || this.#observer?.terminated !== true) return;
+    if (this.#terminated || !this.#fromEngine!.observer.terminated) return;
     this.#terminated = true;
     this.#timer.arm(AFTER_TERMINATOR_MS, () => {
       this.#call?.abort();
@@ -228,9 +206,8 @@ export class Attempt implements EngineEvents, AttemptUnderWay, ClientPace {
 
   /** The client's answer ends in good order. */
   #end(): void {
-    this.#answer.end();
-    const outcome = outcomeOfAnswer(this.#head, this.#observer, this.#options.servesModel);
-    this.#settle({ kind: "over", report: this.#report(outcome) });
+    this.#toClient.end();
+    this.#settle({ kind: "over", report: this.#report(this.#fromEngine!.outcome) });
   }
 
   #armIdle(idleMs: number): void {
@@ -239,7 +216,7 @@ export class Attempt implements EngineEvents, AttemptUnderWay, ClientPace {
 
   /** The time for the first token or the head is up. Events without content, or a slow client, speak for the engine. */
   #onSlow(why: string): void {
-    const alive = this.#phase === "passing" && (this.#answer.full || this.#observer!.events > 0);
+    const alive = this.#phase === "passing" && (this.#toClient.full || this.#fromEngine!.observer.events > 0);
     if (alive) this.#armIdle(this.#options.timers.idleMs);
     else this.#expire(why);
   }
@@ -265,28 +242,28 @@ export class Attempt implements EngineEvents, AttemptUnderWay, ClientPace {
       this.#settle({ kind: "failed", error, report });
       return;
     }
-    const observer = this.#observer!;
-    if (how === "say" && observer.kind === "events" && this.#answer.open)
-      this.#answer.end(`${observer.betweenEvents ? "" : "\n\n"}${this.#options.breakOff(error)}`);
-    else this.#answer.cut();
+    const { observer } = this.#fromEngine!;
+    if (how === "say" && observer.kind === "events" && this.#toClient.open)
+      this.#toClient.end(`${observer.betweenEvents ? "" : "\n\n"}${this.#options.breakOff(error)}`);
+    else this.#toClient.cut();
     this.#settle({ kind: "over", report });
   }
 
   #onClientGone(): void {
     if (this.#phase === "over") return;
     this.#call?.abort();
-    this.#answer.abandon();
+    this.#toClient.abandon();
     this.#settle({ kind: "over", report: this.#report("cancelled") });
   }
 
-  #retry(head: EngineHead | null): AttemptResult {
-    const kept = head === null ? null : { ...head, body: Buffer.concat(this.#kept) };
-    const outcome = outcomeOfAnswer(this.#head, this.#observer, this.#options.servesModel);
+  /** @param kept the whole answer, for the client if it comes to no better one */
+  #retry(kept: KeptAnswer | null): AttemptResult {
+    const outcome = this.#fromEngine?.outcome ?? "fault";
     return { kind: "retry", next: this.#next, kept, report: this.#report(outcome) };
   }
 
   #report(outcome: Outcome): AttemptReport {
-    return this.#figures.report(outcome, this.#options.clock.nowMs(), this.#observer);
+    return this.#figures.report(outcome, this.#options.clock.nowMs(), this.#fromEngine?.observer ?? null);
   }
 
   #settle(result: AttemptResult): void {
@@ -298,5 +275,3 @@ export class Attempt implements EngineEvents, AttemptUnderWay, ClientPace {
     this.#options.onOver(result);
   }
 }
-
-const NONE: readonly string[] = [];
