@@ -1,10 +1,11 @@
 import type { Clock, Fleet, Outcome, Random } from "@guidevane/core";
 import type { Next, RetryBudget } from "@guidevane/guard";
-import { OUT, ROUTE_STATUS, type RouteStatus, TRIED_MAX } from "@guidevane/selector";
+import { OUT, ROUTE_STATUS, TRIED_MAX } from "@guidevane/selector";
 import { countAnswer } from "./answer-metrics.ts";
 import { type ApiError, writeError } from "./api-error.ts";
 import { DEADLINE } from "./attempt-end.ts";
 import type { AttemptReport, AttemptResult } from "./attempt-result.ts";
+import type { Chooser } from "./chooser.ts";
 import { passOn } from "./client-answer.ts";
 import { Course, type CourseOwner } from "./course.ts";
 import { expectedTtftMs } from "./deadline.ts";
@@ -35,10 +36,8 @@ export interface ForwardParts {
   readonly responses: ResponseMemory;
 }
 
-/** Who chooses engines, and hears how requests end. */
+/** Who hears how requests end. */
 export interface ForwardOwner {
-  /** Writes its choice to `out`, which holds until the next await. */
-  choose(exchange: Exchange, tried: readonly number[]): RouteStatus;
   onOver(exchange: Exchange, outcome: Outcome): void;
   /** On an error that nobody foresaw. */
   onError(exchange: Exchange, error: unknown): void;
@@ -47,14 +46,17 @@ export interface ForwardOwner {
 /** Sends a request that was routed to its engine, and to others where that may help, until the client has an answer. */
 export class Forwarder implements CourseOwner {
   readonly #parts: ForwardParts;
+  readonly #chooser: Chooser;
+  /** The chooser's last choice, which holds until the next await. */
   readonly #out: Uint32Array;
   readonly #owner: ForwardOwner;
   /** Attempts made by this thread. */
   #count = 0;
 
-  constructor(parts: ForwardParts, out: Uint32Array, owner: ForwardOwner) {
+  constructor(parts: ForwardParts, chooser: Chooser, owner: ForwardOwner) {
     this.#parts = parts;
-    this.#out = out;
+    this.#chooser = chooser;
+    this.#out = chooser.out;
     this.#owner = owner;
   }
 
@@ -142,13 +144,13 @@ export class Forwarder implements CourseOwner {
   async #chooseAgain(exchange: Exchange, tried: number[], aloneMs: number | null): Promise<boolean> {
     const { socket } = exchange.request;
     if (socket.destroyed) return false;
-    if (this.#owner.choose(exchange, tried) === ROUTE_STATUS.ok)
+    if (this.#chooser.choose(exchange, tried) === ROUTE_STATUS.ok)
       return this.#findRoom(exchange, tried) && this.#isWorthAsking(exchange);
     if (aloneMs === null) return false;
     await waitOrGone(socket, this.#parts.clock, aloneMs);
     if (socket.destroyed) return false;
     tried.length = 0;
-    if (this.#owner.choose(exchange, tried) !== ROUTE_STATUS.ok) return false;
+    if (this.#chooser.choose(exchange, tried) !== ROUTE_STATUS.ok) return false;
     return this.#findRoom(exchange, tried) && this.#isWorthAsking(exchange);
   }
 
@@ -159,7 +161,7 @@ export class Forwarder implements CourseOwner {
       const slot = this.#out[OUT.engine]!;
       if (!this.#parts.admission.isFull(routing, routing.engineAt(slot), slot)) return true;
       tried.push(slot);
-      if (tried.length >= TRIED_MAX || this.#owner.choose(exchange, tried) !== ROUTE_STATUS.ok) return false;
+      if (tried.length >= TRIED_MAX || this.#chooser.choose(exchange, tried) !== ROUTE_STATUS.ok) return false;
     }
   }
 

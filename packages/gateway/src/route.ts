@@ -1,7 +1,7 @@
 import type { ServerResponse } from "node:http";
 import type { Outcome } from "@guidevane/core";
 import type { Admitted, Waiting } from "@guidevane/guard";
-import { HEAD, type HeadFacts, NO_CLASS, OUT, OUT_WORDS, ROUTE_STATUS, type RouteStatus } from "@guidevane/selector";
+import { NO_CLASS, OUT, ROUTE_STATUS } from "@guidevane/selector";
 import { resolveAlias } from "./alias.ts";
 import { type ApiError, writeError } from "./api-error.ts";
 import {
@@ -14,18 +14,16 @@ import {
   readBody,
 } from "./body.ts";
 import { BodyMemory, bodyMemoryBytes } from "./body-memory.ts";
+import { Chooser } from "./chooser.ts";
 import { noteRouting } from "./decision-notes.ts";
 import { type Exchange, isClientRetry, ownAnswer } from "./exchange.ts";
 import { Forwarder } from "./forward.ts";
 import type { FrontRequest } from "./front-request.ts";
-import { createHeadFacts, fillHead } from "./head-facts.ts";
 import { LoopTurns } from "./loop-turns.ts";
 import { OTHER } from "./metrics.ts";
 import { countRequest, openExchange, type RouteParts } from "./open-exchange.ts";
 import { refuseUnread, shedError, unroutable } from "./refusals.ts";
 import { requestIdOf } from "./request-id.ts";
-import { responseKey } from "./response-memory.ts";
-import type { Routing } from "./routing.ts";
 import { RuledOutLists } from "./ruled-out-lists.ts";
 import { turnOrGone } from "./wait-or-gone.ts";
 
@@ -56,9 +54,9 @@ const NONE: readonly never[] = [];
  */
 class RequestPath {
   readonly #parts: RouteParts;
-  // One request at a time is between filling and reading these: nothing awaits in between.
-  readonly #facts: HeadFacts = createHeadFacts();
-  readonly #out: Uint32Array = new Uint32Array(OUT_WORDS);
+  readonly #chooser: Chooser;
+  /** The chooser's last choice, which holds until the next await. */
+  readonly #out: Uint32Array;
   readonly #forwarder: Forwarder;
   readonly #ruledOut = new RuledOutLists();
   readonly #bodies: BodyParts;
@@ -67,8 +65,9 @@ class RequestPath {
     this.#parts = parts;
     const limitBytes = (): number => bodyMemoryBytes(parts.settings.limits.bodyBytes);
     this.#bodies = { clock: parts.clock, turns: new LoopTurns(), memory: new BodyMemory(limitBytes) };
-    this.#forwarder = new Forwarder(parts, this.#out, {
-      choose: (exchange, tried) => this.#choose(exchange, tried),
+    this.#chooser = new Chooser(parts);
+    this.#out = this.#chooser.out;
+    this.#forwarder = new Forwarder(parts, this.#chooser, {
       onOver: (exchange, outcome) => this.#end(exchange, outcome),
       onError: (exchange, error) => this.#fail(exchange, error),
     });
@@ -125,7 +124,7 @@ class RequestPath {
     exchange.routing = routing;
     exchange.isRouted = true;
     const out = this.#out;
-    const status = this.#choose(exchange, NONE);
+    const status = this.#chooser.choose(exchange, NONE);
     const className = out[OUT.requestClass] === NO_CLASS ? undefined : routing.classAt(out[OUT.requestClass]!);
     const requestClass = className === undefined ? undefined : routing.snapshot.classes[className];
     exchange.className = className;
@@ -176,7 +175,7 @@ class RequestPath {
     exchange.admittedAs = requestClass;
     const out = this.#out;
     // While it waited other requests were routed, and engines changed.
-    const status = this.#choose(exchange, NONE);
+    const status = this.#chooser.choose(exchange, NONE);
     noteRouting(exchange, out, this.#ruledOut);
     if (status !== ROUTE_STATUS.ok) {
       this.#refuse(exchange, unroutable(exchange, status, out, this.#parts.random()), "rejected");
@@ -206,40 +205,6 @@ class RequestPath {
     } finally {
       queueDepth.dec({ class: requestClass });
     }
-  }
-
-  /** One call of the selector; the choice is in `out` until the next await. */
-  #choose(exchange: Exchange, tried: readonly number[]): RouteStatus {
-    const { head, routing, text } = exchange;
-    const numbers = routing.numbersOf(head);
-    if (numbers === null) {
-      this.#out[OUT.requestClass] = NO_CLASS;
-      return ROUTE_STATUS.noEligibleEngine;
-    }
-    const { clock, placement } = this.#parts;
-    fillHead(this.#facts, head, numbers, { wallMs: clock.wallMs(), placement: placement(), tried });
-    const status = this.#route(routing, text);
-    const slot = this.#rememberedSlot(exchange, numbers.tenant);
-    if (slot === null) return status;
-    // Only the engine that gave the answer before this one has it.
-    this.#facts.words[HEAD.followed] = 1 + slot;
-    return this.#route(routing, text);
-  }
-
-  #route({ router }: Routing, text: Buffer): RouteStatus {
-    const fromMs = performance.now();
-    const status = router.route(this.#facts, text, this.#out);
-    this.#parts.metrics.routeSeconds.add("", (performance.now() - fromMs) / 1000);
-    return status;
-  }
-
-  /** Where the answer that the body names (`previous_response_id`) came from; null where it names none or nobody knows. */
-  #rememberedSlot({ routing, text }: Exchange, tenant: number): number | null {
-    const [start, end] = [this.#out[OUT.previousStart]!, this.#out[OUT.previousEnd]!];
-    if (end <= start) return null;
-    const { responses, clock } = this.#parts;
-    const engine = responses.find(responseKey(text, start, end, tenant), clock.nowMs() / 1000);
-    return engine === 0 ? null : routing.slotOfHash(engine);
   }
 
   /** The gateway answers itself. */
