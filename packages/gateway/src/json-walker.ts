@@ -4,15 +4,14 @@ import {
   COLON,
   COMMA,
   isDigit,
-  MEANS,
   MINUS,
   OPEN_LIST,
   OPEN_OBJECT,
   QUOTE,
-  SKIP_MEANING,
   SPACE,
-  ZERO,
 } from "./json-marks.ts";
+import { JsonNumber } from "./json-number.ts";
+import { JsonPassedOver } from "./json-passed-over.ts";
 import type { PathNode } from "./json-paths.ts";
 import { JsonText } from "./json-text.ts";
 
@@ -44,13 +43,9 @@ export class JsonWalker {
   /** The place of the value at hand; null where nothing looks. */
   #node: PathNode | null;
   readonly #words = new JsonText();
-  #number = 0;
-  #sign = 1;
-  #digits: number = DIGITS.whole;
+  readonly #number = new JsonNumber();
+  readonly #passedOver = new JsonPassedOver();
   #literal = VALUE.null as number;
-  #skipDepth = 0;
-  #skipKind: number = VALUE.object;
-  #skipFilled = 0;
 
   constructor(root: PathNode, onValue: OnValue) {
     this.#root = root;
@@ -90,7 +85,7 @@ export class JsonWalker {
     while (at < end) {
       switch (this.#mode) {
         case MODE.skip:
-          at = this.#skip(bytes, at, end);
+          at = this.#passOver(bytes, at, end);
           break;
         case MODE.text:
         case MODE.name:
@@ -98,7 +93,7 @@ export class JsonWalker {
           at = this.#text(bytes, at, end);
           break;
         case MODE.number:
-          at = this.#digit(bytes, at, end);
+          at = this.#digits(bytes, at, end);
           break;
         case MODE.literal:
           at = this.#letter(bytes, at, end);
@@ -164,15 +159,11 @@ export class JsonWalker {
         if (isList) this.#node = node.items;
         this.#mode = isList ? MODE.valueOrEnd : MODE.nameOrEnd;
       } else {
-        this.#skipDepth = 1;
-        this.#skipKind = isList ? VALUE.list : VALUE.object;
-        this.#skipFilled = 0;
+        this.#passedOver.begin(isList ? VALUE.list : VALUE.object);
         this.#mode = MODE.skip;
       }
     } else if (byte === MINUS || isDigit(byte)) {
-      this.#number = byte === MINUS ? 0 : byte - ZERO;
-      this.#sign = byte === MINUS ? -1 : 1;
-      this.#digits = DIGITS.whole;
+      this.#number.begin(byte);
       this.#mode = MODE.number;
     } else if (byte === 0x6e || byte === 0x74 || byte === 0x66) {
       this.#literal = byte === 0x6e ? VALUE.null : byte === 0x74 ? VALUE.true : VALUE.false;
@@ -223,22 +214,12 @@ export class JsonWalker {
     return node.other;
   }
 
-  #digit(bytes: Buffer, start: number, end: number): number {
-    for (let at = start; at < end; at++) {
-      const byte = bytes[at]!;
-      if (isDigit(byte)) {
-        if (this.#digits === DIGITS.whole) this.#number = this.#number * 10 + (byte - ZERO);
-      } else if (byte === 0x2e && this.#digits === DIGITS.whole) {
-        this.#digits = DIGITS.fraction;
-      } else if (byte === 0x65 || byte === 0x45 || byte === MINUS || byte === 0x2b) {
-        this.#digits = DIGITS.exponent;
-      } else {
-        this.#tell(VALUE.number, this.#digits === DIGITS.exponent ? Number.NaN : this.#sign * this.#number);
-        this.#afterValue();
-        return at;
-      }
-    }
-    return end;
+  #digits(bytes: Buffer, start: number, end: number): number {
+    const after = this.#number.read(bytes, start, end);
+    if (after === end) return end;
+    this.#tell(VALUE.number, this.#number.value);
+    this.#afterValue();
+    return after;
   }
 
   /** To the end of `null`, `true` or `false`. */
@@ -253,30 +234,17 @@ export class JsonWalker {
     return end;
   }
 
-  /** Passes over a list or object that nobody looks into. */
-  #skip(bytes: Buffer, start: number, end: number): number {
-    let depth = this.#skipDepth;
-    for (let at = start; at < end; at++) {
-      const meaning = SKIP_MEANING[bytes[at]!]!;
-      if (meaning === MEANS.nothing) continue;
-      if (meaning === MEANS.close) {
-        depth -= 1;
-        if (depth > 0) continue;
-        this.#tell(this.#skipKind, this.#skipFilled);
-        this.#afterValue();
-        return at + 1;
-      }
-      this.#skipFilled = 1;
-      if (meaning === MEANS.open) depth += 1;
-      else if (meaning === MEANS.quote) {
-        this.#skipDepth = depth;
-        this.#mode = MODE.skipText;
-        this.#words.begin();
-        return at + 1;
-      }
+  #passOver(bytes: Buffer, start: number, end: number): number {
+    const stop = this.#passedOver.read(bytes, start, end);
+    if (stop === end) return end;
+    if (bytes[stop] === QUOTE) {
+      this.#mode = MODE.skipText;
+      this.#words.begin();
+    } else {
+      this.#tell(this.#passedOver.kind, this.#passedOver.filled);
+      this.#afterValue();
     }
-    this.#skipDepth = depth;
-    return end;
+    return stop + 1;
   }
 
   #close(kind: number): void {
@@ -315,5 +283,3 @@ const MODE = {
   done: 12,
   bad: 13,
 } as const;
-
-const DIGITS = { whole: 0, fraction: 1, exponent: 2 } as const;
