@@ -13,7 +13,7 @@ export interface Shape {
 export interface SweepOptions {
   /** The reference request, then others, from which the fit tells what a prompt token and an output token cost. */
   readonly shapes: readonly Shape[];
-  /** Of a level at half load; of the others in proportion to 1 ÷ (1 − load): the fuller an engine the longer chance lasts. */
+  /** Of a level up to half load; beyond it in proportion to 1 ÷ (1 − load): the fuller an engine the longer chance lasts. */
   readonly seconds: number;
   readonly seed: number;
 }
@@ -48,7 +48,7 @@ export async function sweep(lab: LabEngines, file: string, options: SweepOptions
     if (missing.length === 0) continue;
     const crowds = await Promise.all(lab.engines.map((engine) => crowdRps(lab, engine, shape, CROWD_SECONDS)));
     for (const { level, run } of missing) {
-      const seconds = options.seconds / (2 * (1 - level));
+      const seconds = options.seconds * Math.max(1, 1 / (2 * (1 - level)));
       const rows = lab.engines.map((engine, at) =>
         atRate(lab, engine, shape, { rateRps: level * crowds[at]!, seconds, run }, random),
       );
