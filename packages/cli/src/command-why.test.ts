@@ -52,6 +52,7 @@ const DECISION: Decision = {
   ],
   outcome: "success",
   error: null,
+  shed: null,
   ttftMs: 98.1,
   promptTokens: 64,
   completionTokens: 16,
@@ -151,8 +152,8 @@ describe("guidevane why", () => {
       out: "",
       err: 'guidevane: no request "r-2" is remembered here\n',
     });
-    const nobody = await run("tour-1", "--gateway", "http://127.0.0.1:1");
-    expect([nobody.code, nobody.err]).toEqual([1, expect.stringContaining("no gateway answers at http://127.0.0.1:1")]);
+    const nobody = await run("tour-1", "--gateway", "http://127.0.0.1:2");
+    expect([nobody.code, nobody.err]).toEqual([1, expect.stringContaining("no gateway answers at http://127.0.0.1:2")]);
     expect((await run("a b", "--gateway", url)).code).toBe(2);
     expect((await run("tour-1", "--gateway", "ftp://x")).err).toContain("--gateway: must be an http or https URL");
   });
@@ -165,6 +166,21 @@ describe("guidevane why", () => {
     expect(showDecision(REFUSED)).toBe(
       "tour-1: POST /v1/chat/completions in cluster b at 2026-11-30T06:00:00.000Z\n\nended      rejected (body_too_large, said by the gateway)\n",
     );
+  });
+
+  it("says of a request that was shed what the plan sheds of its class, and at what price", () => {
+    const away = { ...REFUSED, class: "chat", model: "demo", snapshot: 2, outcome: "shed", error: "shed" } as const;
+    const said = (shed: Decision["shed"], change: Partial<Decision> = {}) =>
+      /^shed +(.*)/m.exec(showDecision({ ...away, shed, ...change }))?.[1];
+    expect(said({ reason: "planned", plannedPart: 0.125, priceMs: 60_425.61 })).toBe(
+      "planned: the plan can't serve all; the plan sheds 12.50 % of b's chat, of which one more request costs the fleet 60425.61 ms",
+    );
+    expect(said({ reason: "queue-timeout", plannedPart: 0, priceMs: 241 })).toBe(
+      "queue-timeout: no room came while it could wait; the plan sheds nothing of b's chat, of which one more request costs the fleet 241.00 ms",
+    );
+    const beforeAnyPlan = { reason: "priority", plannedPart: 0, priceMs: 0 } as const;
+    expect(said(beforeAnyPlan, { snapshot: 0 })).toBe("priority: the room that is left is for higher priorities");
+    expect(said(null)).toBeUndefined();
   });
 
   it("tells usage that broke off, and none, for what they are", () => {

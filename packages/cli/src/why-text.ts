@@ -13,6 +13,7 @@ export function showDecision(decision: Decision): string {
     ...row("ruled out", ruledOutWords(decision)),
     ...row("weight", weightWords(decision)),
     ...row("addends", addendWords(decision)),
+    ...row("shed", shedWords(decision)),
     ...row("ended", endWords(decision)),
   ];
   const attempts = decision.attempts.length === 0 ? "" : `\n${attemptTable(decision)}`;
@@ -134,6 +135,25 @@ function addendWords({ addends, attempts }: Decision): string | null {
   const sumMs = parts.reduce((sum, [, ms]) => sum + ms, 0);
   const shown = parts.map(([name, ms]) => `${name} ${ms.toFixed(2)}`).join(" + ");
   return `${shown} = ${sumMs.toFixed(2)} ms: what one more request at ${attempts.at(-1)?.engine} costs the fleet`;
+}
+
+const SHEDS: Readonly<Record<NonNullable<Decision["shed"]>["reason"], string>> = {
+  planned: "the plan can't serve all",
+  "gateway-limit": "the gateway holds as many requests as it may",
+  "engine-limit": "every engine that could serve it holds as many requests as it may",
+  "class-limit": "the engines of its model hold more than at full load",
+  priority: "the room that is left is for higher priorities",
+  "queue-full": "as many requests wait as may",
+  "queue-timeout": "no room came while it could wait",
+};
+
+function shedWords({ shed, class: name, cluster, snapshot }: Decision): string | null {
+  if (shed === null || name === null) return null;
+  const why = `${shed.reason}: ${SHEDS[shed.reason]}`;
+  if (snapshot === 0) return why;
+  const part =
+    shed.plannedPart === 0 ? `nothing of ${cluster}'s ${name}` : `${percent(shed.plannedPart)} of ${cluster}'s ${name}`;
+  return `${why}; the plan sheds ${part}, of which one more request costs the fleet ${shed.priceMs.toFixed(2)} ms`;
 }
 
 function endWords(decision: Decision): string {

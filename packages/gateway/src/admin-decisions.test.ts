@@ -72,6 +72,7 @@ describe("the admin port's decisions", () => {
       ],
       outcome: "success",
       error: null,
+      shed: null,
       ttftMs: ms,
       promptTokens: 11,
       completionTokens: 2,
@@ -111,6 +112,42 @@ describe("the admin port's decisions", () => {
       await client.answer();
       expect((await decision(gateway, id)).body).toMatchObject({ outcome: "rejected", error, path, attempts: [] });
     }
+  });
+
+  it("tell of a request that was shed why it was, and what the plan sheds of its class at what price", async () => {
+    const engine = await setup.engine(({ socket }) => socket.write(jsonAnswer("{}")));
+    const fleet = await fleetOf({ a: engine.url });
+    const gateway = await setup.gateway(fleet);
+    const snapshot = snapshotOf(fleet, { version: 4 }, { a: 1 }, 1);
+    const cells = snapshot.cells.map((cell) => ({ ...cell, priceMs: 66_000 }));
+    await gateway.offer(JSON.stringify({ ...snapshot, cells }));
+    const client = await setup.client(gateway);
+    client.post(CHAT, PLAIN_BODY, { "x-request-id": "away" });
+    await client.answer();
+    expect((await decision(gateway, "away")).body).toMatchObject({
+      class: "m",
+      snapshot: 4,
+      home: "a",
+      outcome: "shed",
+      error: "shed",
+      shed: { reason: "planned", plannedPart: 1, priceMs: 66_000 },
+      attempts: [],
+    });
+  });
+
+  it("tell of a request that found every engine full, which the plan had not shed", async () => {
+    const engine = await setup.engine(() => undefined);
+    const gateway = await setup.gateway(await fleetOf({ a: engine.url }, "", ", maxStreams: 1"));
+    const [first, second] = [await setup.client(gateway), await setup.client(gateway)];
+    first.post(CHAT, PLAIN_BODY);
+    await engine.next();
+    second.post(CHAT, PLAIN_BODY, { "x-request-id": "full" });
+    await second.answer();
+    expect((await decision(gateway, "full")).body).toMatchObject({
+      outcome: "shed",
+      error: "busy",
+      shed: { reason: "engine-limit", plannedPart: 0 },
+    });
   });
 
   it("are not there for an id that nobody sent, nor for what is no id", async () => {

@@ -1,4 +1,5 @@
 import type { Outcome, SnapshotCell } from "@guidevane/core";
+import type { ShedReason } from "@guidevane/guard";
 import type { AttemptRecord } from "./exchange.ts";
 import type { RuledOutList } from "./ruled-out-lists.ts";
 
@@ -31,6 +32,8 @@ export interface DecisionDraft {
   /** Those that are over. */
   attempts: readonly AttemptRecord[];
   error: string | null;
+  /** null = it was not shed. */
+  shed: ShedReason | null;
   outcome: Outcome | null;
   ttftMs: number | null;
   /** The next one of `RunningDecisions` with a like tag. */
@@ -59,6 +62,7 @@ export function createDraft(id: string, tag: number, path: string, atMs: number,
     cell: null,
     attempts: NONE,
     error: null,
+    shed: null,
     outcome: null,
     ttftMs: null,
     next: null,

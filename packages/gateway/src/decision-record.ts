@@ -1,6 +1,7 @@
 import { OUTCOMES } from "@guidevane/core";
+import type { ShedReason } from "@guidevane/guard";
 import { KEY_SOURCES, REASONS, type Reason } from "@guidevane/selector";
-import type { Decision, DecisionAddends, DecisionAttempt, RuledOutEngine } from "./decision.ts";
+import type { Decision, DecisionAddends, DecisionAttempt, DecisionShed, RuledOutEngine } from "./decision.ts";
 import type { DecisionDraft } from "./decision-draft.ts";
 import { RecordReader, type RecordWriter } from "./record-bytes.ts";
 import { factorOf, routedStateOf } from "./routed-state.ts";
@@ -35,6 +36,7 @@ export function writeRecord(to: RecordWriter, draft: DecisionDraft, list: number
   to.text(draft.second);
   to.number(draft.version);
   to.text(draft.error);
+  writeShed(to, draft);
   to.byte(draft.outcome === null ? NONE : OUTCOMES.indexOf(draft.outcome));
   to.ms(draft.ttftMs);
   to.count(answer?.promptTokens ?? null);
@@ -67,6 +69,20 @@ export function writeRecord(to: RecordWriter, draft: DecisionDraft, list: number
 
 const ADDENDS = 5;
 
+/** One byte for most requests, which are not shed. */
+function writeShed(to: RecordWriter, { shed, cell }: DecisionDraft): void {
+  to.text(shed);
+  if (shed === null) return;
+  to.number(cell?.shed ?? 0);
+  to.ms(cell?.priceMs ?? 0);
+}
+
+function readShed(from: RecordReader): DecisionShed | null {
+  const reason = from.text() as ShedReason | null;
+  if (reason === null) return null;
+  return { reason, plannedPart: from.number() ?? 0, priceMs: from.ms() ?? 0 };
+}
+
 export function idOfRecord(record: Buffer): string | null {
   return new RecordReader(record).text();
 }
@@ -87,6 +103,7 @@ export function readRecord(
   const key = { source: KEY_SOURCES[from.byte()]!, slot: from.count() };
   const [home, word, second] = [from.text(), from.count(), from.text()];
   const [snapshot, error] = [from.number(), from.text()];
+  const shed = readShed(from);
   const outcome = OUTCOMES[from.byte()] ?? null;
   const ttftMs = from.ms();
   const [promptTokens, completionTokens, cachedTokens] = [from.count(), from.count(), from.count()];
@@ -128,6 +145,7 @@ export function readRecord(
     attempts,
     outcome,
     error,
+    shed,
     ttftMs,
     promptTokens,
     completionTokens,

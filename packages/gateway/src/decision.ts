@@ -1,4 +1,5 @@
 import type { Outcome } from "@guidevane/core";
+import type { ShedReason } from "@guidevane/guard";
 import type { KeySource } from "@guidevane/selector";
 import type { AttemptReport } from "./attempt-result.ts";
 
@@ -28,6 +29,15 @@ export interface DecisionAddends {
   readonly congestionMs: number;
   readonly capacityPriceMs: number;
   readonly stabilityMs: number;
+}
+
+/** Why a request was shed, and what the plan that routed it said of its cell. */
+export interface DecisionShed {
+  readonly reason: ShedReason;
+  /** Part of the cell's demand that the plan sheds, 0 to 1. */
+  readonly plannedPart: number;
+  /** What one more request of the cell costs the fleet by the plan; ms. */
+  readonly priceMs: number;
 }
 
 /** `GET /v1/decisions/:id`: where a request went, and why. What is null was not known when the request ended. */
@@ -62,6 +72,8 @@ export interface Decision {
   readonly outcome: Outcome | null;
   /** Code of the gateway's own refusal; null = it refused nothing. */
   readonly error: string | null;
+  /** null = it was not shed. */
+  readonly shed: DecisionShed | null;
   /** From its arrival to the first content of a stream. */
   readonly ttftMs: number | null;
   readonly promptTokens: number | null;

@@ -15,6 +15,8 @@ const CELL = {
     [2, 200, 191.11, 0, 0],
     [60, 200, 162.114, 3.5, -1],
   ],
+  shed: 0.1234567,
+  priceMs: 60_425.614,
 } as unknown as SnapshotCell;
 
 const RULED_OUT = [
@@ -98,6 +100,7 @@ const WANT: Omit<Decision, "id"> = {
   attempts: ATTEMPTS,
   outcome: "success",
   error: null,
+  shed: null,
   ttftMs: 123.46,
   promptTokens: 512,
   completionTokens: 0,
@@ -135,6 +138,19 @@ describe("decisions", () => {
       weight: null,
       addends: null,
       attempts: [],
+    });
+  });
+
+  it("of a request that was shed say why, and what the plan said of its cell", () => {
+    const decisions = create();
+    const draft = fill(decisions.begin("r-1", "/"));
+    draft.shed = "planned";
+    decisions.end(draft);
+    expect(decisions.find("r-1")).toEqual({
+      ...WANT,
+      id: "r-1",
+      path: "/",
+      shed: { reason: "planned", plannedPart: 0.1234567, priceMs: 60_425.61 },
     });
   });
 

@@ -172,6 +172,7 @@ export class Forwarder implements CourseOwner {
     metrics.shed.inc(exchange.className ?? OTHER, "engine-limit");
     const error = shedError("engine-limit", random());
     exchange.decision.error = error.code;
+    exchange.decision.shed = "engine-limit";
     writeError(exchange.response, error, ownAnswer(exchange));
     return "shed";
   }

@@ -189,6 +189,7 @@ class RequestPath {
     if (answer.kind === "shed") {
       demand.shed(requestClass);
       metrics.shed.inc(requestClass, answer.reason);
+      exchange.decision.shed = answer.reason;
       this.#refuse(exchange, shedError(answer.reason, random()), "shed");
       return;
     }
