@@ -127,7 +127,13 @@ describe("guidevane explain", { timeout: 60_000 }, () => {
   });
 
   it.each([
-    ["an unknown cluster", ["explain", "z", "chat"], "z is not a cluster; known: a, b, c"],
+    ["an unknown cluster", ["explain", "z", "chat"], "z is not a cluster; known: a, b, c (unknown_name)\n"],
+    ["an unknown class", ["explain", "a", "talk"], "talk is not a class of a; known: chat (unknown_name)\n"],
+    [
+      "an unknown engine",
+      ["explain", "a", "chat", "engine-z"],
+      "engine-z is not an engine; known: engine-a, engine-b, engine-c (unknown_name)\n",
+    ],
     ["a cluster without a class", ["explain", "a"], "class: name a class of a, or no cluster"],
     ["a version that is not kept", ["explain", "--of", "999"], "version 999 is not kept"],
   ])("refuses %s, with code 2", async (_, args, says) => {
@@ -200,13 +206,28 @@ describe("guidevane what-if", { timeout: 60_000 }, () => {
 
   it.each([
     [[], "what-if: name something that happens"],
-    [["--drain", "engine-z"], "engine-z is not an engine"],
-    [["--lose-region", "atlantis"], "no engine is in region atlantis"],
+    [
+      ["--drain", "engine-z"],
+      "guidevane: engine-z is not an engine; known: engine-a, engine-b, engine-c (unknown_name)\n",
+    ],
+    [
+      ["--lose-region", "atlantis"],
+      "no engine is in region atlantis; known: region-a, region-b, region-c (unknown_name)\n",
+    ],
     [["--demand", "30%"], '--demand: must end in a percentage with its sign, such as +30% or -20% (got "30%")'],
     [["--demand", "a=+30%"], '--demand: must be ±N% or CLUSTER/CLASS=±N%, either name may be * (got "a=+30%")'],
     [["--capacity", "-120%"], "--capacity: can't fall by more than 100 %"],
     [["--new-engine", "x"], '--new-engine: must be ID=LIKE or ID=LIKE@REGION (got "x")'],
-    [["--new-engine", "x=y"], 'changes.0.like: is not an engine of the fleet file (got "y")'],
+    [["--demand", "z/chat=+30%"], "z is not a cluster; known: a, b, c (unknown_name)\n"],
+    [["--demand", "a/talk=+30%"], "talk is not a class; known: chat (unknown_name)\n"],
+    [
+      ["--capacity", "engine-z=-10%"],
+      "engine-z is not an engine; known: engine-a, engine-b, engine-c (unknown_name)\n",
+    ],
+    [
+      ["--new-engine", "x=y"],
+      'changes.0.like: is not an engine of the fleet file; known: engine-a, engine-b, engine-c (got "y") (bad_what_if)\n',
+    ],
   ])("refuses %j, with code 2", async (flags, says) => {
     const { code, stdout, stderr } = await run("what-if", ...flags);
     expect([code, stdout, stderr]).toEqual([2, "", expect.stringContaining(says)]);
@@ -215,7 +236,7 @@ describe("guidevane what-if", { timeout: 60_000 }, () => {
 
 describe("a command that asks a control plane", () => {
   it("says so where no control plane answers", async () => {
-    const code = await runProgram(["explain", "--control", "http://127.0.0.1:9"], { out: () => {}, err: () => {} });
+    const code = await runProgram(["explain", "--control", "http://127.0.0.1:2"], { out: () => {}, err: () => {} });
     expect(code).toBe(1);
   });
 });

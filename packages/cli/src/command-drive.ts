@@ -4,6 +4,7 @@ import type { DriveReport } from "@guidevane/simulator";
 import type { Command } from "commander";
 import { parseCount } from "./address.ts";
 import { badUsage } from "./exit-code.ts";
+import { knownIn } from "./known-in.ts";
 import { tellReady, untilStopped } from "./process-life.ts";
 import { readFleet } from "./read-fleet.ts";
 import { showTable } from "./table.ts";
@@ -58,7 +59,7 @@ function parseGateways(fleet: Fleet, pairs: readonly string[]): Map<string, stri
       const at = pair.indexOf("=");
       const [cluster, url] = [pair.slice(0, at), pair.slice(at + 1)];
       if (at < 1 || !URL.canParse(url)) badUsage("--gateway", pair, "must be CLUSTER=URL");
-      if (!fleet.clusters.has(cluster)) badUsage("--gateway", cluster, "is not a cluster of the fleet file");
+      knownIn("--gateway", cluster, "a cluster", fleet.clusters);
       return [cluster, url] as const;
     }),
   );

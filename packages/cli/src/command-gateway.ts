@@ -4,6 +4,7 @@ import { dirname, resolve } from "node:path";
 import type { Command } from "commander";
 import { adminToken, parseAddress, parseCount, parseThreads } from "./address.ts";
 import { badUsage } from "./exit-code.ts";
+import { knownIn } from "./known-in.ts";
 import { createLog } from "./log.ts";
 import { isChild, tellReady, untilStopped } from "./process-life.ts";
 import { readFleetFiles } from "./read-fleet.ts";
@@ -43,7 +44,7 @@ async function gateway(flags: GatewayFlags): Promise<void> {
   const controlUrls = flags.control.split(",").map((url) => parseUrl("--control", url));
   const files = await readFleetFiles(flags.fleet);
   const { fleet } = files;
-  if (!fleet.clusters.has(flags.cluster)) badUsage("--cluster", flags.cluster, "is not a cluster of the fleet file");
+  knownIn("--cluster", flags.cluster, "a cluster", fleet.clusters);
   // Loaded here, so that a command does not wait for what only another one needs.
   const [{ startGateway }, { makeOwnFolder }] = await Promise.all([
     import("@guidevane/gateway"),

@@ -14,6 +14,7 @@ import type {
 import type { Command } from "commander";
 import { parseCount } from "./address.ts";
 import { badUsage } from "./exit-code.ts";
+import { knownIn } from "./known-in.ts";
 import { makeFolderOf } from "./own-folder.ts";
 import { readFleet } from "./read-fleet.ts";
 import { failureOf, numberFlag, originsOf } from "./simulate-flags.ts";
@@ -159,8 +160,7 @@ async function workloadFor(
     return lab.syntheticWorkload({ fleet, seed, seconds: seconds ?? DEFAULT_SECONDS, ...load });
   }
   const requestClass = flags.class ?? [...fleet.classes.keys()][0]!;
-  const spec = fleet.classes.get(requestClass);
-  if (spec === undefined) badUsage("--class", requestClass, "is not a class of the fleet file");
+  const spec = knownIn("--class", requestClass, "a class", fleet.classes);
   return lab.readTrace(await readText(flags.trace), {
     name: basename(flags.trace),
     origins: originsOf(fleet, flags.origin),
@@ -175,7 +175,7 @@ async function workloadFor(
       clusters: [...fleet.clusters.keys()],
       classes: [...fleet.classes.keys()],
     },
-    size: { promptTokens: spec!.promptTokens, outputTokens: spec!.outputTokens },
+    size: { promptTokens: spec.promptTokens, outputTokens: spec.outputTokens },
     ...(seconds === undefined ? {} : { seconds }),
   });
 }

@@ -150,7 +150,7 @@ describe("guidevane why", () => {
     expect(await run("r-2", "--gateway", url)).toEqual({
       code: 2,
       out: "",
-      err: 'guidevane: no request "r-2" is remembered here\n',
+      err: 'guidevane: no request "r-2" is remembered here (decision_not_found)\n',
     });
     const nobody = await run("tour-1", "--gateway", "http://127.0.0.1:2");
     expect([nobody.code, nobody.err]).toEqual([1, expect.stringContaining("no gateway answers at http://127.0.0.1:2")]);

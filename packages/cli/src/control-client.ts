@@ -46,9 +46,11 @@ export function adminClient(base: string, env: NodeJS.ProcessEnv, what: string, 
       throw new CommandFailure(`${base} answers HTTP ${reply.status} and no JSON: it is no ${what}`);
     }
     if (reply.ok) return body;
-    const message = (body as { error?: { message?: string } }).error?.message ?? `HTTP ${reply.status}`;
-    if (reply.status === 400 || reply.status === 404) throw new GuidevaneError("bad_usage", message);
-    throw new CommandFailure(`${base}: ${message}`);
+    const { message = `HTTP ${reply.status}`, code } = (body as { error?: Refusal }).error ?? {};
+    // The code never changes its meaning, whatever becomes of the words.
+    const said = code === undefined ? message : `${message} (${code})`;
+    if (reply.status === 400 || reply.status === 404) throw new GuidevaneError("bad_usage", said);
+    throw new CommandFailure(`${base}: ${said}`);
   }
 
   return {
@@ -60,6 +62,12 @@ export function adminClient(base: string, env: NodeJS.ProcessEnv, what: string, 
     post: (path, body) =>
       ask(path, { method: "POST", body: JSON.stringify(body), headers: { "content-type": "application/json" } }),
   };
+}
+
+/** What an admin API answers in `error`. */
+interface Refusal {
+  readonly message?: string;
+  readonly code?: string;
 }
 
 /** Why a fetch failed: the socket's reason is in the cause. */

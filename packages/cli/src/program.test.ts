@@ -121,7 +121,7 @@ describe("the program", { timeout: 60_000 }, () => {
     [
       "a gateway of no cluster",
       [...GATEWAY, "--cluster", "z", "--admin", "127.0.0.1:0", "--control", "http://127.0.0.1:1"],
-      '--cluster: is not a cluster of the fleet file (got "z")',
+      '--cluster: is not a cluster of the fleet file; known: a, b, c (got "z")',
     ],
     [
       "a control plane that is no URL",

@@ -1,6 +1,7 @@
 import type { Fleet } from "@guidevane/core";
 import type { Failure } from "@guidevane/simulator";
 import { badUsage } from "./exit-code.ts";
+import { knownIn } from "./known-in.ts";
 
 /** A number of at least `least`. @throws GuidevaneError `bad_usage` */
 export function numberFlag(flag: string, text: string, least: number): number {
@@ -32,7 +33,7 @@ export function originsOf(fleet: Fleet, texts: readonly string[] | undefined): O
   return texts.map((text) => {
     const [, cluster, part, shift] = /^([^=]+)=([\d.]+)(?:@(-?[\d.]+))?$/.exec(text) ?? [];
     if (cluster === undefined) badUsage("--origin", text, "must be CLUSTER=PART or CLUSTER=PART@HOURS");
-    if (!fleet.clusters.has(cluster!)) badUsage("--origin", cluster, "is not a cluster of the fleet file");
+    knownIn("--origin", cluster!, "a cluster", fleet.clusters);
     return {
       cluster: cluster!,
       part: numberFlag("--origin", part!, 0),

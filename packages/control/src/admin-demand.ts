@@ -1,5 +1,12 @@
 import type { IncomingMessage, ServerResponse } from "node:http";
-import { type DemandReport, GuidevaneError, parseDemandReport, problem, showProblem } from "@guidevane/core";
+import {
+  type DemandReport,
+  GuidevaneError,
+  knownNames,
+  parseDemandReport,
+  problem,
+  showProblem,
+} from "@guidevane/core";
 import { AdminError, readJson, sendJson } from "./admin-http.ts";
 import type { Control } from "./control.ts";
 
@@ -10,7 +17,14 @@ export async function takeDemand(control: Control, request: IncomingMessage, res
     throw new AdminError(
       400,
       "bad_demand",
-      showProblem(problem("unknown_name", "cluster", report.cluster, "is not a cluster of the fleet file")),
+      showProblem(
+        problem(
+          "unknown_name",
+          "cluster",
+          report.cluster,
+          `is not a cluster of the fleet file; ${knownNames(report.cluster, control.fleet.clusters.keys())}`,
+        ),
+      ),
     );
   refuseImplausible(control, report);
   sendJson(response, 200, { gateways: control.report(report) });

@@ -59,7 +59,7 @@ describe("GET /v1/explain", { timeout: 60_000 }, () => {
   it.each([
     ["a cluster that is not there", "cluster=north&class=chat", 404, "north is not a cluster; known: east, west"],
     ["a class that is not there", "cluster=east&class=x", 404, "x is not a class of east; known: chat"],
-    ["an engine that is not there", "cluster=east&class=chat&engine=e9", 404, "e9 may not serve chat from east"],
+    ["an engine that is not there", "cluster=east&class=chat&engine=e9", 404, "e9 is not an engine; known: e1, e2"],
     ["half a cell", "cluster=east", 400, "both a cluster and a class"],
     ["a version that is not kept", "version=77", 404, "version 77 is not kept"],
     ["a version that is none", "version=-1", 400, 'version must be a version, 1 or more (got "-1")'],
@@ -112,7 +112,7 @@ describe("POST /v1/what-if and GET /v1/diff", { timeout: 60_000 }, () => {
     [
       "a new engine like none",
       { changes: [{ kind: "new-engine", engine: "e3", like: "e9" }] },
-      'changes.0.like: is not an engine of the fleet file (got "e9")',
+      'changes.0.like: is not an engine of the fleet file; known: e1, e2 (got "e9")',
     ],
   ])("refuse %s, naming the field", async (_, body, says) => {
     const error = await errorOf(await post(`${control.adminUrl}/v1/what-if`, body));

@@ -1,4 +1,5 @@
 import { createServer, type IncomingMessage, type Server, type ServerResponse } from "node:http";
+import { knownNames } from "@guidevane/core";
 import { serveDiff, serveWhatIf } from "./admin-analysis.ts";
 import { takeDemand } from "./admin-demand.ts";
 import { serveExplain } from "./admin-explain.ts";
@@ -129,16 +130,20 @@ async function setAdmin(
 ): Promise<void> {
   const on = await readOn(request);
   const adminState = await setAdminState(control, id, word, on);
-  if (adminState === null) throw new AdminError(404, "unknown_engine", `no engine ${JSON.stringify(id)} in the fleet`);
+  if (adminState === null) throw noSuch("engine", id, control.fleet.engines);
   sendJson(response, 200, { id, adminState });
 }
 
 function clusterOf(control: Control, url: URL): string {
   const cluster = url.searchParams.get("cluster");
   if (cluster === null) throw new AdminError(400, "bad_request", "the query must name a cluster: ?cluster=NAME");
-  if (!control.fleet.clusters.has(cluster))
-    throw new AdminError(404, "unknown_cluster", `no cluster ${JSON.stringify(cluster)} in the fleet`);
+  if (!control.fleet.clusters.has(cluster)) throw noSuch("cluster", cluster, control.fleet.clusters);
   return cluster;
+}
+
+function noSuch(what: "cluster" | "engine", name: string, all: ReadonlyMap<string, unknown>): AdminError {
+  const message = `no ${what} ${JSON.stringify(name)} in the fleet; ${knownNames(name, all.keys())}`;
+  return new AdminError(404, `unknown_${what}`, message);
 }
 
 function urlOf(request: IncomingMessage): URL {

@@ -211,7 +211,7 @@ describe("a pin", () => {
     [
       "an engine that is not there",
       { weights: { e1: 0.3, e9: 0.7 } },
-      "weights.e9: is not an engine of the fleet file (got 0.7)",
+      'weights.e9: is not an engine of the fleet file; known: e1, e2 (got "e9")',
     ],
     [
       "an engine that may not serve the class",
@@ -219,8 +219,12 @@ describe("a pin", () => {
       "weights.e2: may not serve near: is 100 ms away, 50 ms allowed (got 1)",
     ],
     ["a weight below 0", { weights: { e1: -0.5, e2: 1.5 } }, "weights.e1: "],
-    ["an unknown cluster", { cluster: "north" }, 'cluster: is not a cluster of the fleet file (got "north")'],
-    ["an unknown class", { class: "x" }, 'class: is not a class of the fleet file (got "x")'],
+    [
+      "an unknown cluster",
+      { cluster: "north" },
+      'cluster: is not a cluster of the fleet file; known: east, west (got "north")',
+    ],
+    ["an unknown class", { class: "x" }, 'class: is not a class of the fleet file; known: chat, near (got "x")'],
     ["an end in the past", { until: "2001-01-01T00:00:00Z" }, "until: is not after now, 2023-"],
     ["no end", { until: undefined }, "until: is required"],
     ["an end that is no instant", { until: "tomorrow" }, "until: "],

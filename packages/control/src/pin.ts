@@ -1,4 +1,4 @@
-import { type Fleet, ineligibleFor, type Pin, problem, rttMsOf, showProblem } from "@guidevane/core";
+import { type Fleet, ineligibleFor, knownNames, type Pin, problem, rttMsOf, showProblem } from "@guidevane/core";
 import { z } from "zod";
 import { AdminError } from "./admin-http.ts";
 import type { EngineState } from "./engine-state.ts";
@@ -38,15 +38,15 @@ export function parsePin(
     throw new AdminError(400, "bad_pin", `${issue!.path.join(".") || "(top level)"}: ${issue!.message}`);
   }
   const { cluster, class: requestClass, weights, until } = parsed.data;
-  const place = fleet.clusters.get(cluster) ?? refuse("cluster", cluster, "is not a cluster of the fleet file");
-  const spec = fleet.classes.get(requestClass) ?? refuse("class", requestClass, "is not a class of the fleet file");
+  const place = fleet.clusters.get(cluster) ?? refuseName("cluster", "cluster", cluster, fleet.clusters);
+  const spec = fleet.classes.get(requestClass) ?? refuseName("class", "class", requestClass, fleet.classes);
   if (weights === null) return { cluster, requestClass, pin: null };
   if (until === undefined) refuse("until", undefined, "is required: the instant at which the pin ends");
   const untilMs = Date.parse(until);
   if (untilMs <= wallMs) refuse("until", until, `is not after now, ${new Date(wallMs).toISOString()}`);
   let sum = 0;
   for (const [id, weight] of Object.entries(weights)) {
-    const engine = fleet.engines.get(id) ?? refuse(`weights.${id}`, weight, "is not an engine of the fleet file");
+    const engine = fleet.engines.get(id) ?? refuseName(`weights.${id}`, "engine", id, fleet.engines);
     const ineligible = ineligibleFor(spec, engine, rttMsOf(fleet, place, engine));
     if (ineligible !== null) refuse(`weights.${id}`, weight, `may not serve ${requestClass}: ${ineligible.message}`);
     const adminState = states.get(id)?.adminState ?? engine.adminState;
@@ -63,6 +63,16 @@ export function parsePin(
 
 function refuse(path: string, value: unknown, message: string): never {
   throw new AdminError(400, "bad_pin", showProblem(problem("invalid_value", path, value, message)));
+}
+
+function refuseName(
+  path: string,
+  what: "cluster" | "class" | "engine",
+  name: string,
+  all: ReadonlyMap<string, unknown>,
+) {
+  const article = what === "engine" ? "an" : "a";
+  return refuse(path, name, `is not ${article} ${what} of the fleet file; ${knownNames(name, all.keys())}`);
 }
 
 /** Splits pins at an instant. Pins have a wall-clock end, since a person wrote it and it must outlive a restart. */

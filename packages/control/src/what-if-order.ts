@@ -1,4 +1,4 @@
-import { type Fleet, problem, showProblem } from "@guidevane/core";
+import { type Fleet, knownNames, problem, showProblem } from "@guidevane/core";
 import type { Change } from "@guidevane/optimizer";
 import { z } from "zod";
 import { AdminError } from "./admin-http.ts";
@@ -46,7 +46,14 @@ export function parseWhatIf(data: unknown, fleet: Fleet): Change[] {
     const model = fleet.engines.get(like);
     if (model === undefined)
       throw refusal(
-        showProblem(problem("unknown_name", `changes.${at}.like`, like, "is not an engine of the fleet file")),
+        showProblem(
+          problem(
+            "unknown_name",
+            `changes.${at}.like`,
+            like,
+            `is not an engine of the fleet file; ${knownNames(like, fleet.engines.keys())}`,
+          ),
+        ),
       );
     return { kind, engine: { ...model, adminState: "active", ...differs, id } };
   });

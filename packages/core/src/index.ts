@@ -29,6 +29,7 @@ export {
   rttMsOf,
 } from "./fleet.ts";
 export { fleetJsonSchema, NOT_SUPPORTED_YET } from "./fleet-schema.ts";
+export { knownNames } from "./known-names.ts";
 export { type Network, type Place, parseRttCsv, rttBetween } from "./network.ts";
 export { type PackedSnapshot, packSnapshot, unpackSnapshot } from "./packed-snapshot.ts";
 export { type PlanColumns, planColumns } from "./plan-columns.ts";

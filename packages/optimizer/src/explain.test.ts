@@ -194,7 +194,13 @@ demandRps: { ${places.map((place, at) => `c${place}: { long: ${5 + 2 * at}, shor
     const publication = planned(inputsOf(await threeClusters()));
     expect(() => explain(publication, "x", "chat")).toThrow("x is not a cluster; known: a, b, c");
     expect(() => explain(publication, "a", "talk")).toThrow("talk is not a class of a; known: chat");
-    expect(() => explain(publication, "a", "chat", "engine-x")).toThrow("engine-x may not serve chat from a");
+    expect(() => explain(publication, "a", "chat", "engine-z")).toThrow(
+      "engine-z is not an engine; known: engine-a, engine-b, engine-c",
+    );
+    const far = planned(
+      await twoEngines(KNOTS, 10, WALL, ", quick: { model: m, work: 1.0, needs: { networkMs: 50 } }"),
+    );
+    expect(() => explain(far, "a", "quick", "far")).toThrow("far may not serve quick from a; known: near");
   });
 });
 

@@ -1,4 +1,4 @@
-import { GuidevaneError, type Publication, type SnapshotCell } from "@guidevane/core";
+import { GuidevaneError, knownNames, type Publication, type SnapshotCell } from "@guidevane/core";
 import { type EngineExplanation, explainEngine, fasterThan, type Range, rangeOf } from "./explain-engine.ts";
 import { arcsOf, type Facts, readFacts } from "./explain-facts.ts";
 import { cellSentence, engineSentence, ms } from "./explain-words.ts";
@@ -45,11 +45,7 @@ export function explain(
   const whole = explainAll(publication, cluster, requestClass);
   if (engine === undefined) return whole;
   const engines = whole.engines.filter((each) => each.engine === engine);
-  if (engines.length === 0)
-    throw new GuidevaneError(
-      "bad_usage",
-      `${engine} may not serve ${requestClass} from ${cluster}, or is not an engine`,
-    );
+  if (engines.length === 0) throw noSuchEngine(publication, whole, engine);
   return { ...whole, engines, sentence: engineSentence(whole, engines[0]!) };
 }
 
@@ -62,14 +58,16 @@ function explainAll(
   if (snapshot === undefined)
     throw new GuidevaneError(
       "bad_usage",
-      `${cluster} is not a cluster; known: ${[...publication.clusters.keys()].join(", ")}`,
+      `${cluster} is not a cluster; ${knownNames(cluster, publication.clusters.keys())}`,
     );
   const shown = snapshot.cells.find((each) => each.class === requestClass);
-  if (shown === undefined)
+  if (shown === undefined) {
+    const classes = snapshot.cells.map((each) => each.class);
     throw new GuidevaneError(
       "bad_usage",
-      `${requestClass} is not a class of ${cluster}; known: ${snapshot.cells.map((each) => each.class).join(", ")}`,
+      `${requestClass} is not a class of ${cluster}; ${knownNames(requestClass, classes)}`,
     );
+  }
   const facts = readFacts(publication);
   const cell = facts.stored.cells.findIndex((each) => each.cluster === cluster && each.class === requestClass);
   const { low, high } = { low: facts.ranges.cellLowMs[cell]!, high: facts.ranges.cellHighMs[cell]! };
@@ -92,6 +90,18 @@ function explainAll(
     pinnedUntil: shown.pin?.until ?? null,
   };
   return { ...bare, sentence: cellSentence(bare) };
+}
+
+/** It is no engine at all, or one that may not serve the cell. */
+function noSuchEngine({ clusters }: Publication, { cluster, class: requestClass, engines }: Explanation, id: string) {
+  const all = new Set([...clusters.values()].flatMap((snapshot) => Object.keys(snapshot.engines)));
+  const able = engines.map(({ engine }) => engine);
+  return new GuidevaneError(
+    "bad_usage",
+    all.has(id)
+      ? `${id} may not serve ${requestClass} from ${cluster}; ${knownNames(id, able)}`
+      : `${id} is not an engine; ${knownNames(id, all)}`,
+  );
 }
 
 function whyShed(

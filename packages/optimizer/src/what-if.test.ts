@@ -85,11 +85,11 @@ describe("what if", () => {
   });
 
   it.each([
-    [{ kind: "drain", engine: "engine-x" }, "engine-x is not an engine"],
-    [{ kind: "lose-region", region: "x" }, "no engine is in region x"],
+    [{ kind: "drain", engine: "engine-x" }, "engine-x is not an engine; known: engine-a, engine-b, engine-c"],
+    [{ kind: "lose-region", region: "x" }, "no engine is in region x; known: a, b, c"],
     [{ kind: "demand", factor: Number.NaN }, "a factor must be 0 or more, got NaN"],
-    [{ kind: "demand", factor: 1, cluster: "x" }, "x is not a cluster"],
-    [{ kind: "demand", factor: 1, class: "x" }, "x is not a class"],
+    [{ kind: "demand", factor: 1, cluster: "x" }, "x is not a cluster; known: a, b, c"],
+    [{ kind: "demand", factor: 1, class: "x" }, "x is not a class; known: chat"],
     [{ kind: "capacity", factor: -1 }, "a factor must be 0 or more, got -1"],
   ] as const)("%o is refused: %s", async (change, message) => {
     await expect(ask(change)).rejects.toThrow(message);

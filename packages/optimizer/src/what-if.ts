@@ -1,4 +1,4 @@
-import { type EngineSpec, GuidevaneError, type Publication, type StoredPublication } from "@guidevane/core";
+import { type EngineSpec, GuidevaneError, knownNames, type Publication, type StoredPublication } from "@guidevane/core";
 import { keysMoved } from "./keys-moved.ts";
 import { type PlanOptions, plan } from "./plan.ts";
 import { cellKey, type LiveEngine, type PlanBudget, type PlanInputs, type PlanStatus } from "./plan-types.ts";
@@ -99,16 +99,19 @@ export function applyChange(inputs: PlanInputs, change: Change): PlanInputs {
       return withEngines(inputs, [knownEngine(inputs, change.engine)], (live) => ({ ...live, adminState: "draining" }));
     case "lose-region": {
       const lost = [...fleet.engines.values()].filter(({ region }) => region === change.region);
-      if (lost.length === 0) throw new GuidevaneError("bad_usage", `no engine is in region ${change.region}`);
+      if (lost.length === 0) {
+        const regions = new Set([...fleet.engines.values()].map(({ region }) => region));
+        throw refusal(`no engine is in region ${change.region}; ${knownNames(change.region, regions)}`);
+      }
       return withEngines(inputs, lost, (live) => ({ ...live, readyReplicas: 0 }));
     }
     case "demand": {
       checkFactor(change.factor);
       const { cluster, class: requestClass } = change;
       if (cluster !== undefined && !fleet.clusters.has(cluster))
-        throw new GuidevaneError("bad_usage", `${cluster} is not a cluster`);
+        throw refusal(`${cluster} is not a cluster; ${knownNames(cluster, fleet.clusters.keys())}`);
       if (requestClass !== undefined && !fleet.classes.has(requestClass))
-        throw new GuidevaneError("bad_usage", `${requestClass} is not a class`);
+        throw refusal(`${requestClass} is not a class; ${knownNames(requestClass, fleet.classes.keys())}`);
       const demandRps = new Map(inputs.demandRps);
       for (const name of fleet.clusters.keys()) {
         for (const spec of fleet.classes.keys()) {
@@ -128,8 +131,7 @@ export function applyChange(inputs: PlanInputs, change: Change): PlanInputs {
       return { ...inputs, fleet: { ...fleet, engines } };
     }
     case "new-engine": {
-      if (fleet.engines.has(change.engine.id))
-        throw new GuidevaneError("bad_usage", `${change.engine.id} is an engine already`);
+      if (fleet.engines.has(change.engine.id)) throw refusal(`${change.engine.id} is an engine already`);
       return {
         ...inputs,
         fleet: { ...fleet, engines: new Map([...fleet.engines, [change.engine.id, change.engine]]) },
@@ -144,13 +146,16 @@ function alwaysSolve(inputs: PlanInputs): PlanInputs {
 
 function knownEngine({ fleet }: PlanInputs, id: string): EngineSpec {
   const spec = fleet.engines.get(id);
-  if (spec === undefined) throw new GuidevaneError("bad_usage", `${id} is not an engine`);
+  if (spec === undefined) throw refusal(`${id} is not an engine; ${knownNames(id, fleet.engines.keys())}`);
   return spec;
 }
 
 function checkFactor(factor: number): void {
-  if (!Number.isFinite(factor) || factor < 0)
-    throw new GuidevaneError("bad_usage", `a factor must be 0 or more, got ${factor}`);
+  if (!Number.isFinite(factor) || factor < 0) throw refusal(`a factor must be 0 or more, got ${factor}`);
+}
+
+function refusal(message: string): GuidevaneError {
+  return new GuidevaneError("bad_usage", message);
 }
 
 function withEngines(
