@@ -10,6 +10,7 @@ import { openDirectoryStore } from "@guidevane/store";
 import { afterAll, beforeAll, describe, expect, it } from "vitest";
 import { runProgram } from "./program.ts";
 import { DEFAULT_FLEET } from "./up-fleet.ts";
+import { fetchSnapshots } from "./up-measure.ts";
 
 /** The three-cluster example before a control plane with the real solver; its engines are one that is always well. */
 let engine: Server;
@@ -238,5 +239,24 @@ describe("a command that asks a control plane", () => {
   it("says so where no control plane answers", async () => {
     const code = await runProgram(["explain", "--control", "http://127.0.0.1:2"], { out: () => {}, err: () => {} });
     expect(code).toBe(1);
+  });
+
+  it.each([
+    [["explain", "--control", "http://127.0.0.1:6000"], "--control", "control plane"],
+    [["why", "r-1", "--gateway", "http://127.0.0.1:6000"], "--gateway", "gateway"],
+  ])("says of a port that fetch blocks that it does: %j", async (args, flag, what) => {
+    let said = "";
+    const err = (text: string) => {
+      said += text;
+    };
+    const code = await runProgram(args, { out: () => {}, err });
+    const why = `port 6000 is blocked by the fetch standard, here and in browsers: serve the ${what}'s admin address on another one`;
+    expect([code, said]).toEqual([2, `guidevane: ${flag}: ${why} (got "http://127.0.0.1:6000")\n`]);
+  });
+
+  it("names such a port that `up` came to by counting from another one", async () => {
+    await expect(fetchSnapshots("http://127.0.0.1:6000", ["a"], undefined)).rejects.toThrow(
+      "http://127.0.0.1:6000: port 6000 is blocked",
+    );
   });
 });

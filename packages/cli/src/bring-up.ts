@@ -5,6 +5,7 @@ import { type NearestOnly, nearestOnly } from "@guidevane/optimizer";
 import type { DriveReport } from "@guidevane/simulator";
 import type { ChildGroup } from "./child-group.ts";
 import { CommandFailure } from "./exit-code.ts";
+import { fetchAnswer } from "./fetch-answer.ts";
 import { planInputs } from "./plan-inputs.ts";
 import { fetchSnapshots, type UpMeasure, UpMeasurement } from "./up-measure.ts";
 import type { UpPorts } from "./up-ports.ts";
@@ -155,8 +156,8 @@ async function routerKind({ ports }: UpRun): Promise<string> {
   const token = process.env.GUIDEVANE_ADMIN_TOKEN;
   const headers = token === undefined ? {} : { authorization: `Bearer ${token}` };
   const pages = [...ports.gatewayAdmins.values()].map(async (port) => {
-    const response = await fetch(`${local(port)}/metrics`, { headers });
-    return response.text();
+    const { text } = await fetchAnswer("gateway", local(port), "/metrics", { headers });
+    return text;
   });
   const native = (await Promise.all(pages)).map((page) => /^guidevane_native(?:\{[^}]*\})? 1$/m.test(page));
   if (native.every(Boolean)) return "native";

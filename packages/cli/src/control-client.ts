@@ -1,5 +1,6 @@
 import { GuidevaneError } from "@guidevane/core";
 import { badUsage, CommandFailure } from "./exit-code.ts";
+import { type Answer, BlockedPort, fetchAnswer } from "./fetch-answer.ts";
 
 /** The control plane of a `guidevane up` on its default ports. */
 export const DEFAULT_CONTROL = "http://127.0.0.1:8170";
@@ -31,17 +32,17 @@ export function adminClient(base: string, env: NodeJS.ProcessEnv, what: string, 
   const headers = token === undefined || token === "" ? {} : { authorization: `Bearer ${token}` };
 
   async function ask(path: string, init: RequestInit): Promise<unknown> {
-    let reply: Response;
-    let text: string;
+    const all = { ...init, headers: { ...headers, ...init.headers } };
+    let reply: Answer;
     try {
-      reply = await fetch(`${base.replace(/\/+$/, "")}${path}`, { ...init, headers: { ...headers, ...init.headers } });
-      text = await reply.text();
+      reply = await fetchAnswer(what, base.replace(/\/+$/, ""), path, all, ` (name one with ${flag} URL)`);
     } catch (error) {
-      throw new CommandFailure(`no ${what} answers at ${base}: ${reasonOf(error)} (name one with ${flag} URL)`);
+      if (error instanceof BlockedPort) badUsage(flag, base, error.why);
+      throw error;
     }
     let body: unknown;
     try {
-      body = JSON.parse(text);
+      body = JSON.parse(reply.text);
     } catch {
       throw new CommandFailure(`${base} answers HTTP ${reply.status} and no JSON: it is no ${what}`);
     }
@@ -68,11 +69,4 @@ export function adminClient(base: string, env: NodeJS.ProcessEnv, what: string, 
 interface Refusal {
   readonly message?: string;
   readonly code?: string;
-}
-
-/** Why a fetch failed: the socket's reason is in the cause. */
-function reasonOf(error: unknown): string {
-  const cause = error instanceof Error ? error.cause : undefined;
-  if (cause instanceof Error && "code" in cause) return String(cause.code);
-  return error instanceof Error ? error.message : String(error);
 }

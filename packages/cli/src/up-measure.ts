@@ -1,5 +1,6 @@
 import { type ClusterSnapshot, type Fleet, parseClusterSnapshot } from "@guidevane/core";
 import type { DriveReport } from "@guidevane/simulator";
+import { fetchAnswer } from "./fetch-answer.ts";
 
 /** Where one cell's traffic goes: what was planned beside what was measured. */
 export interface CellTraffic {
@@ -135,10 +136,10 @@ export async function fetchSnapshots(
   const found = new Map<string, ClusterSnapshot>();
   const headers = token === undefined ? {} : { authorization: `Bearer ${token}` };
   for (const cluster of clusters) {
-    const response = await fetch(`${controlUrl}/v1/snapshot?cluster=${encodeURIComponent(cluster)}`, { headers });
-    const text = await response.text();
-    if (response.status === 503) return null;
-    if (response.status !== 200) throw new Error(`${controlUrl}/v1/snapshot: http ${response.status} ${text}`);
+    const path = `/v1/snapshot?cluster=${encodeURIComponent(cluster)}`;
+    const { status, text } = await fetchAnswer("control plane", controlUrl, path, { headers });
+    if (status === 503) return null;
+    if (status !== 200) throw new Error(`${controlUrl}/v1/snapshot: http ${status} ${text}`);
     found.set(cluster, parseClusterSnapshot(text, `snapshot of ${cluster}`));
   }
   return found;
