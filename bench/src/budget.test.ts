@@ -39,7 +39,7 @@ describe("holding cases to their budgets", () => {
   const cases = ["steady", "slowed", "disturbed"].map((name) => caseOf(name));
 
   it("repeats what is past its budget, and finds a slow-down over, a disturbance not", async () => {
-    const held = await holdToBudgets(
+    const { cases: held } = await holdToBudgets(
       cases,
       budgets,
       caseOf("yardstick"),
@@ -58,7 +58,7 @@ describe("holding cases to their budgets", () => {
 
   it("asks the same of a slow machine as of a fast one", async () => {
     const slow = { yardstick: [1000], steady: [2000], slowed: [2000], disturbed: [2000] };
-    const held = await holdToBudgets(cases, budgets, caseOf("yardstick"), timing(slow));
+    const { cases: held } = await holdToBudgets(cases, budgets, caseOf("yardstick"), timing(slow));
     expect(held.every(({ verdict }) => verdict === "within")).toBe(true);
   });
 
@@ -66,13 +66,14 @@ describe("holding cases to their budgets", () => {
     const names = Array.from({ length: 9 }, (_, at) => `case-${at}`);
     const many: Budgets = Object.fromEntries(names.map((name) => [name, BUDGET]));
     const slow = Object.fromEntries(names.map((name) => [name, [36]]));
-    const held = await holdToBudgets(
+    const { cases: held, shift } = await holdToBudgets(
       names.map((name) => caseOf(name)),
       many,
       caseOf("yardstick"),
       timing({ yardstick: [10], ...slow, "case-4": [60] }),
     );
     expect(held.filter(({ verdict }) => verdict !== "within").map(({ name }) => name)).toEqual(["case-4"]);
+    expect(shift).toBeCloseTo(1.8, 9);
   });
 
   it("finds a real slow-down: the same work six times over against a budget of three", async () => {
@@ -83,7 +84,9 @@ describe("holding cases to their budgets", () => {
       return sum;
     };
     const real = [caseOf("steady", work(1)), caseOf("slowed", work(6))];
-    const held = await holdToBudgets(real, budgets, caseOf("yardstick", work(1)), (each) => fastestNs(each, 10));
+    const { cases: held } = await holdToBudgets(real, budgets, caseOf("yardstick", work(1)), (each) =>
+      fastestNs(each, 10),
+    );
     expect(held.map(({ verdict }) => verdict)).toEqual(["within", "over"]);
   });
 });

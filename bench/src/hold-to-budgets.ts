@@ -12,9 +12,16 @@ export interface HeldCase {
   readonly verdict: Verdict;
 }
 
+export interface HeldToBudgets {
+  readonly cases: readonly HeldCase[];
+  /** By how much budgets grew for the machine: `machineShift`. */
+  readonly shift: number;
+}
+
 /**
  * Times cases against the yardstick, each round of a case just after one of the yardstick, and again where the budget is
- * passed: only what stays past it is `over`. Where most cases are slower alike budgets grow by as much (`machineShift`). A round before the first warms all up and does not count.
+ * passed: only what stays past it is `over`. Where most cases are slower alike budgets grow by as much (`machineShift`). A
+ * round before the first warms all up and does not count.
  *
  * @param timeNs time of one operation
  */
@@ -23,7 +30,7 @@ export async function holdToBudgets(
   budgets: Budgets,
   yardstick: BenchCase,
   timeNs: (each: BenchCase) => Promise<number>,
-): Promise<HeldCase[]> {
+): Promise<HeldToBudgets> {
   const held = new Map<string, number[]>(cases.map(({ name }) => [name, []]));
   let shift = 1;
   const verdictOf = (name: string): Verdict => {
@@ -41,7 +48,7 @@ export async function holdToBudgets(
     shift = machineShift(held, budgets);
     left = left.filter(({ name }) => verdictOf(name) !== "within");
   }
-  return [...held].map(([name, ratios]) => ({ name, ratios, verdict: verdictOf(name) }));
+  return { cases: [...held].map(([name, ratios]) => ({ name, ratios, verdict: verdictOf(name) })), shift };
 }
 
 /** What the figures of `showHeld` are. */

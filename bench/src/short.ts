@@ -1,6 +1,6 @@
 import { fileURLToPath } from "node:url";
 import { bodies } from "./bodies.ts";
-import { type Budgets, machineShift, readBudgets } from "./budget.ts";
+import { type Budgets, readBudgets } from "./budget.ts";
 import type { BenchCase, BenchGroup, OpenGroup } from "./case.ts";
 import { crossing } from "./crossing.ts";
 import { fastestNs } from "./fastest.ts";
@@ -34,10 +34,9 @@ async function shortBench(groups: readonly OpenGroup[], budgets: Budgets): Promi
   const gone = Object.keys(budgets).filter((name) => !all.has(name) && !(missing.length > 0 && isNative(name)));
   for (const name of gone) console.log(`GONE   ${name}: has a budget and is no case any more`);
   const cases = Object.keys(budgets).flatMap((name) => all.get(name) ?? []);
-  const held = await holdToBudgets(cases, budgets, yardstick(), (each) => fastestNs(each, CASE_MS));
+  const { cases: held, shift } = await holdToBudgets(cases, budgets, yardstick(), (each) => fastestNs(each, CASE_MS));
   console.log(HELD_HEAD);
   for (const each of held) console.log(showHeld(each, budgets[each.name]!));
-  const shift = machineShift(new Map(held.map(({ name, ratios }) => [name, ratios])), budgets);
   if (shift > 1)
     console.log(`the middle case takes ${shift.toFixed(2)} times as long as it did; so much is the machine's`);
   console.log(showVerdict(held, gone.length));
