@@ -214,3 +214,9 @@ function tryHeld(network: Network, grid: Grid, pricing: Pricing, cell: number, e
     pricing.pivots++;
   }
 }
+
+/** Sink flows as the simplex left them. */
+export function takeSinks({ root, tree, sink }: Network, grid: Grid): void {
+  for (let node = 0; node < root; node++)
+    sink[node] = tree.arc[node] === SINK ? tree.flow[node]! : grid.from[grid.at[node]!]!;
+}

@@ -3,13 +3,13 @@ import { noSolution } from "../no-solution.ts";
 import type { Problem, Solution } from "../problem.ts";
 import { lowerBound, objective, pricesAtLoads } from "./certificate.ts";
 import { crash } from "./crash.ts";
-import { createEqualiser, type Equaliser, equalise } from "./equalise.ts";
+import { createEqualiser, equalise } from "./equalise.ts";
 import { extract } from "./extract.ts";
-import { createGrid, type Grid, regrid } from "./grid.ts";
+import { createGrid, regrid } from "./grid.ts";
 import { createNetwork, type Network } from "./network.ts";
-import { createPricing, enterArcs, type Limits, type Pricing, runSimplex } from "./simplex.ts";
+import { enterInRounds } from "./rounds.ts";
+import { createPricing, type Limits, runSimplex, takeSinks } from "./simplex.ts";
 import { letGo, standStill } from "./stand.ts";
-import { SINK } from "./tree.ts";
 import { keepWarm, plant, type Warm } from "./warm.ts";
 
 /**
@@ -47,10 +47,6 @@ const WARM_ETA = 1 / 128;
  */
 const STAND_ETA = 1 / 2048;
 const MOST_STAGES = 12;
-/** Rounds of a stage; few need more than 20. */
-const MOST_ROUNDS = 50;
-/** Where more than one node in so many enters in a round the simplex is the sooner way. */
-const MANY = 4;
 /** Part of the target that pricing may leave: a reduced cost of −ε on every unit of demand. */
 const PRICING_PART = 0.15;
 
@@ -157,34 +153,6 @@ export function solveSimplex(problem: Problem, options: SimplexOptions = {}): Si
   };
 }
 
-/**
- * Rounds in which arcs enter, at most one or two a row, and all components are then equalised. An arc that enters joins
- * two components, or splits and joins them, at levels of their own; the simplex would walk them to a common level engine
- * by engine and segment by segment, which from the second stage on is nine tenths of its pivots. The equaliser finds the
- * level at once, and cuts off what does not belong. Where no arc enters any more the tree is the optimal one.
- * False when a limit ended it before.
- */
-function enterInRounds(
-  network: Network,
-  grid: Grid,
-  pricing: Pricing,
-  equaliser: Equaliser,
-  { eta, epsilon, limits }: { readonly eta: number; readonly epsilon: number; readonly limits: Limits },
-): boolean {
-  for (let round = 0; round < MOST_ROUNDS; round++) {
-    const before = pricing.pivots;
-    regrid(network, grid, eta);
-    const finished = enterArcs(network, grid, pricing, epsilon, limits);
-    takeSinks(network, grid);
-    if (!finished) return false;
-    const entered = pricing.pivots - before;
-    if (entered === 0) return true;
-    equalise(network, equaliser);
-    if (MANY * entered > network.root) return true;
-  }
-  return true;
-}
-
 /** Far above what any fleet needs (20 to 30 per node from nothing), so that only a mistake ends there. */
 export function defaultPivotLimit(problem: Problem): number {
   return Math.max(1000, 60 * (problem.demandWps.length + problem.curves.capacityWps.length));
@@ -220,12 +188,6 @@ function pricingTolerance(network: Network, targetGap: number, meanMs: number): 
 /** What prices may be off by, ms per unit of work. */
 function priceRounding({ topPrice }: Network): number {
   return Math.max(2 ** -45 * topPrice, 1e-12);
-}
-
-/** Sink flows as the simplex left them. */
-function takeSinks({ root, tree, sink }: Network, grid: Grid): void {
-  for (let node = 0; node < root; node++)
-    sink[node] = tree.arc[node] === SINK ? tree.flow[node]! : grid.from[grid.at[node]!]!;
 }
 
 /** The engine prices that the best bound so far was made from. */

@@ -14,6 +14,30 @@ use super::network::Network;
 use super::pricing::least_total;
 use super::tree::SINK;
 
+/// The best bound so far, ms per second, and the engine prices that it was made from.
+pub struct BestBound {
+    pub best: f64,
+    pub price: Vec<f64>,
+}
+
+impl BestBound {
+    pub fn new(network: &Network) -> Self {
+        BestBound { best: f64::NEG_INFINITY, price: vec![0.0; network.engines] }
+    }
+
+    pub fn certify(&mut self, network: &Network, price: &[f64]) {
+        let bound = lower_bound(network, price);
+        if bound <= self.best {
+            return;
+        }
+        self.best = bound;
+        let base = price[network.root];
+        for (out, price) in self.price.iter_mut().zip(&price[network.cells..network.root]) {
+            *out = (price - base).max(0.0);
+        }
+    }
+}
+
 /// LB, ms per second, from prices of the network's nodes: the tree's, or [`prices_at_loads`].
 pub fn lower_bound(network: &Network, price: &[f64]) -> f64 {
     let cells = network.cells;

@@ -26,6 +26,7 @@ mod network;
 mod pivot;
 mod pricing;
 mod problem;
+mod rounds;
 mod stand;
 mod tree;
 mod warm;
@@ -34,12 +35,13 @@ pub use extract::Flows;
 pub use problem::Problem;
 pub use warm::{Kept, Warm};
 
+use self::certificate::BestBound;
 use self::equalise::Equaliser;
 use self::grid::Grid;
 use self::level::PRICE_TOLERANCE;
 use self::network::Network;
-use self::pricing::Pricing;
-use self::tree::SINK;
+use self::pricing::{Pricing, take_sinks};
+use self::rounds::enter_in_rounds;
 
 /// When to stop short of the target.
 pub struct Limits<'a> {
@@ -81,10 +83,6 @@ const WARM_ETA: f64 = 1.0 / 128.0;
 /// references, so that it fits nowhere. Coarser steps cost a stage or two more, finer ones more pivots at full engines.
 const STAND_ETA: f64 = 1.0 / 2048.0;
 const MOST_STAGES: u32 = 12;
-/// Rounds of a stage; few need more than 20.
-const MOST_ROUNDS: u32 = 50;
-/// Where more than one node in so many enters in a round the simplex is the sooner way.
-const MANY: u64 = 4;
 /// Part of the target that pricing may leave: a reduced cost of −ε on every unit of demand.
 const PRICING_PART: f64 = 0.15;
 
@@ -118,7 +116,7 @@ pub fn solve(problem: &Problem, target_gap: f64, limits: &mut Limits, warm: Opti
     }
     let mut grid = Grid::new(network);
 
-    let mut bound = Bound { best: f64::NEG_INFINITY, price: vec![0.0; network.engines] };
+    let mut bound = BestBound::new(network);
     bound.certify(network, &network.price);
     let mut cost = certificate::objective(network);
     let mut stages = 0;
@@ -185,71 +183,9 @@ pub fn solve(problem: &Problem, target_gap: f64, limits: &mut Limits, warm: Opti
     }
 }
 
-/// Rounds in which arcs enter, at most one or two a row, and all components are then equalised. An arc that enters joins
-/// two components, or splits and joins them, at levels of their own; the simplex would walk them to a common level engine
-/// by engine and segment by segment, which from the second stage on is nine tenths of its pivots. The equaliser finds the
-/// level at once, and cuts off what does not belong. Where no arc enters any more the tree is the optimal one.
-/// False when a limit ended it before.
-fn enter_in_rounds(
-    network: &mut Network,
-    grid: &mut Grid,
-    pricing: &mut Pricing,
-    equaliser: &mut Equaliser,
-    eta: f64,
-    epsilon: f64,
-    limits: &mut Limits,
-) -> bool {
-    for _ in 0..MOST_ROUNDS {
-        let before = pricing.pivots;
-        grid.regrid(network, eta);
-        let finished = pricing.enter_arcs(network, grid, epsilon, limits);
-        take_sinks(network, grid);
-        if !finished {
-            return false;
-        }
-        let entered = pricing.pivots - before;
-        if entered == 0 {
-            return true;
-        }
-        equaliser.run(network);
-        if MANY * entered > network.root as u64 {
-            return true;
-        }
-    }
-    true
-}
-
 /// What prices may be off by, ms per unit of work.
 fn price_rounding(network: &Network) -> f64 {
     (PRICE_TOLERANCE * network.top_price).max(1e-12)
-}
-
-/// The best bound so far, ms per second, and the engine prices that it was made from.
-struct Bound {
-    best: f64,
-    price: Vec<f64>,
-}
-
-impl Bound {
-    fn certify(&mut self, network: &Network, price: &[f64]) {
-        let bound = certificate::lower_bound(network, price);
-        if bound <= self.best {
-            return;
-        }
-        self.best = bound;
-        let base = price[network.root];
-        for (out, price) in self.price.iter_mut().zip(&price[network.cells..network.root]) {
-            *out = (price - base).max(0.0);
-        }
-    }
-}
-
-/// Sink flows as the simplex left them.
-fn take_sinks(network: &mut Network, grid: &Grid) {
-    for node in 0..network.root {
-        network.sink[node] =
-            if network.tree.arc[node] == SINK { network.tree.flow[node] } else { grid.from[grid.at[node] as usize] };
-    }
 }
 
 #[cfg(test)]

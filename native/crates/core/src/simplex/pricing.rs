@@ -266,3 +266,11 @@ pub fn least_total(costs: &[f64], nodes: &[u32], price: &[f64]) -> f64 {
     }
     least.into_iter().fold(f64::INFINITY, f64::min)
 }
+
+/// Sink flows as the simplex left them.
+pub fn take_sinks(network: &mut Network, grid: &Grid) {
+    for node in 0..network.root {
+        network.sink[node] =
+            if network.tree.arc[node] == SINK { network.tree.flow[node] } else { grid.from[grid.at[node] as usize] };
+    }
+}
