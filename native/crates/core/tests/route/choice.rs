@@ -1,124 +1,12 @@
-//! Which engine takes a request: the ring, the order behind it, the reserves, the bound, and what keeps an engine out.
+//! By its key, by what keeps engines out, and by what a request and a table say.
 
+use crate::fleet::{HEALTHY, columns, fleet, fleet_with, id};
 use guidevane_core::route::{Scratch, route};
 use guidevane_core::seam::{NONE, Status, head, out, path, state};
 use guidevane_core::state::SharedState;
 use guidevane_core::table::{Columns, Table};
 use guidevane_core::xxh32::{xxh32, xxh32_of_word};
-use std::sync::atomic::{AtomicU32, Ordering};
-
-const HEALTHY: u32 = state::FACTOR_MASK;
-
-struct Fleet {
-    table: Table,
-    scratch: Scratch,
-    engines: Vec<AtomicU32>,
-    version: [AtomicU32; 1],
-    /// One row: a count per engine, and their sum.
-    streams: Vec<AtomicU32>,
-    moves: Vec<AtomicU32>,
-    head: [u32; head::WORDS],
-    found: [u32; out::WORDS],
-}
-
-/// One model `m`, one class, one cell; engine i has state slot i, id hash `id(i)` and the weight given, and owns as many of
-/// the ring's slots; then the reserves.
-fn columns(weights: &[u16], reserves: &[f64], has_ring: bool) -> (Vec<u32>, Vec<f64>, Vec<u16>) {
-    let engines = weights.len() as u32;
-    let mut words = vec![1, 0, 1, 0, 1, 0, 1];
-    let mut numbers = Vec::new();
-    let all = weights.iter().map(|&weight| f64::from(weight)).chain(reserves.iter().copied());
-    for (slot, weight) in all.enumerate() {
-        words.extend([slot as u32, id(slot), 0, u32::MAX, 0]);
-        numbers.extend([weight, weight]);
-    }
-    let owned = |(owner, &slots): (usize, &u16)| std::iter::repeat_n(owner as u16, slots.into());
-    let ring: Vec<u16> = if has_ring { weights.iter().enumerate().flat_map(owned).collect() } else { Vec::new() };
-    let cell = words.len() as u32;
-    words.extend([5, 0, 0, ring.len() as u32, 7, 0, engines, reserves.len() as u32, 0]);
-    words[3] = words.len() as u32;
-    words.extend([0, 0, 0, 0, cell]);
-    let list = words.len() as u32;
-    words.push(0);
-    words[1] = words.len() as u32;
-    words.extend([list, 1]);
-    words[5] = words.len() as u32;
-    words.extend([0, 1, 0]);
-    (words, numbers, ring)
-}
-
-fn id(engine: usize) -> u32 {
-    xxh32(format!("engine-{engine}").as_bytes(), 0)
-}
-
-fn fleet(weights: &[u16], reserves: &[f64]) -> Fleet {
-    fleet_with(weights, reserves, true)
-}
-
-fn fleet_with(weights: &[u16], reserves: &[f64], has_ring: bool) -> Fleet {
-    let (words, numbers, ring) = columns(weights, reserves, has_ring);
-    let count = weights.len() + reserves.len();
-    let columns = Columns { words: &words, numbers: &numbers, ring: &ring, names: b"m" };
-    let table = Table::read(&columns, count, 1).unwrap();
-    Fleet {
-        scratch: Scratch::for_table(&table),
-        table,
-        engines: atomics(count, HEALTHY),
-        version: [AtomicU32::new(0)],
-        streams: atomics(count + 1, 0),
-        moves: atomics(16, 0),
-        head: [0; head::WORDS],
-        found: [0; out::WORDS],
-    }
-}
-
-fn atomics(count: usize, word: u32) -> Vec<AtomicU32> {
-    (0..count).map(|_| AtomicU32::new(word)).collect()
-}
-
-impl Fleet {
-    fn set(&self, engine: usize, word: u32) {
-        self.engines[engine].store(word, Ordering::Relaxed);
-        self.version[0].fetch_add(1, Ordering::Relaxed);
-    }
-
-    fn set_all(&self, word: u32) {
-        (0..self.engines.len()).for_each(|engine| self.set(engine, word));
-    }
-
-    fn set_streams(&self, engine: usize, streams: u32) {
-        let before = self.streams[engine].swap(streams, Ordering::Relaxed);
-        self.streams[self.engines.len()].fetch_add(streams.wrapping_sub(before), Ordering::Relaxed);
-    }
-
-    fn route(&mut self, key: &str, body: &[u8]) -> Status {
-        self.head[head::SESSION_KEY_BYTES] = key.len() as u32;
-        let shared = SharedState::new(&self.engines, &self.version, &self.streams, &self.moves, 1).unwrap();
-        route(&self.table, shared, &mut self.scratch, &self.head, key.as_bytes(), body, &mut self.found)
-    }
-
-    fn engine(&mut self, key: usize) -> usize {
-        assert_eq!(self.route(&format!("key-{key}"), br#"{"model":"m"}"#), Status::Ok);
-        self.found[out::ENGINE] as usize
-    }
-
-    fn reason(&self) -> &'static str {
-        [
-            "home",
-            "second",
-            "followed",
-            "bounded",
-            "penalised",
-            "ejected",
-            "cooled",
-            "",
-            "reserve",
-            "retry",
-            "fail-open",
-            "bootstrap",
-        ][self.found[out::REASON] as usize]
-    }
-}
+use std::sync::atomic::AtomicU32;
 
 #[test]
 fn a_key_belongs_to_the_owner_of_the_slot_of_its_published_hash() {
@@ -195,37 +83,6 @@ fn reserves_serve_only_when_the_whole_ring_is_out_and_by_their_spare_capacity() 
     }
     assert_eq!(got[..3], [0, 0, 0]);
     assert!((f64::from(got[3]) - 15_000.0).abs() < 5.0 * 3_750_f64.sqrt(), "{got:?}");
-}
-
-#[test]
-fn an_engine_over_its_bound_is_passed_over_unless_it_is_alone() {
-    let mut fleet = fleet(&[8, 8], &[]);
-    let home = fleet.engine(1);
-    let other = 1 - home;
-    // Its part is half: over means more than max(4, 2 · ½ · all).
-    for (streams, elsewhere, takes) in [(4, 0, home), (5, 0, home), (90, 1, home), (5, 5, home)] {
-        fleet.set_streams(home, streams);
-        fleet.set_streams(other, elsewhere);
-        assert_eq!(fleet.engine(1), takes, "{streams} and {elsewhere}");
-    }
-    let mut uneven = self::fleet(&[1, 15], &[]);
-    let key = (0..).find(|&key| uneven.engine(key) == 0).unwrap();
-    // Its part is 1/16: of 400 streams 25, and over means more than 50; of 44 streams 2.75, and 2.75 + 4 · √2.75 = 9.4.
-    for (streams, elsewhere, takes, reason) in
-        [(50, 350, 0, "home"), (9, 35, 0, "home"), (4, 0, 0, "home"), (10, 34, 1, "bounded"), (4, 0, 1, "followed")]
-    {
-        uneven.set_streams(0, streams);
-        uneven.set_streams(1, elsewhere);
-        assert_eq!(uneven.engine(key), takes);
-        assert_eq!(uneven.reason(), reason);
-    }
-    let key = (key + 1..).find(|&key| uneven.engine(key) == 0).unwrap();
-    uneven.set_streams(0, 51);
-    uneven.set_streams(1, 349);
-    assert_eq!((uneven.engine(key), uneven.reason()), (1, "bounded"));
-    uneven.set_streams(0, 500);
-    uneven.set(1, HEALTHY | state::OUT);
-    assert_eq!(uneven.engine(key), 0);
 }
 
 #[test]
@@ -341,67 +198,4 @@ fn no_words_make_it_panic() {
         route(&table, shared, &mut scratch, &head, b"some key", br#"{"model":"m","prompt":"p"}"#, &mut found);
     }
     assert!(read > 5_000, "{read}");
-}
-
-#[test]
-fn a_conversation_that_the_bound_moved_stays_where_it_is_for_ten_minutes() {
-    let mut fleet = fleet(&[6, 5, 5], &[]);
-    let home = fleet.engine(1);
-    fleet.set_streams(home, 100);
-    let other = fleet.engine(1);
-    assert_eq!(fleet.reason(), "bounded");
-    fleet.set_streams(home, 0);
-    for now_s in [1, 600, 1200] {
-        fleet.head[head::NOW_S] = now_s;
-        assert_eq!((fleet.engine(1), fleet.reason()), (other, "followed"));
-    }
-    fleet.head[head::NOW_S] = 1801;
-    assert_eq!((fleet.engine(1), fleet.reason()), (home, "home"));
-}
-
-#[test]
-fn a_first_request_goes_where_fewer_streams_are_and_the_next_ones_follow() {
-    let mut fleet = fleet(&[8, 8], &[]);
-    fleet.head[head::PLACEMENT] = 1;
-    let first = br#"{"model":"m","messages":[{"role":"user","content":"u"}]}"#;
-    let later = br#"{"model":"m","messages":[{"role":"user","content":"u"},{"role":"assistant"}]}"#;
-    assert_eq!(fleet.route("", later), Status::Ok);
-    let home = fleet.found[out::ENGINE];
-    fleet.set_streams(home as usize, 2);
-    assert_eq!(fleet.route("", first), Status::Ok);
-    assert_eq!((fleet.found[out::ENGINE], fleet.reason()), (1 - home, "second"));
-    fleet.set_streams(1 - home as usize, 4);
-    for body in [&later[..], first] {
-        assert_eq!(fleet.route("", body), Status::Ok);
-        assert_eq!((fleet.found[out::ENGINE], fleet.reason()), (1 - home, "followed"));
-    }
-}
-
-#[test]
-fn threads_that_write_the_same_moves_find_what_one_of_them_wrote_or_nothing() {
-    let moves = atomics(16 * 4, 0);
-    let slot_of = |key: u32| xxh32_of_word(key, 5) % 1000;
-    std::thread::scope(|scope| {
-        for thread in 0..4 {
-            let moves = &moves;
-            scope.spawn(move || {
-                let mut found = 0;
-                for round in 0..200_000_u32 {
-                    let key = xxh32_of_word(round, thread) % 64;
-                    // The low half differs from key to key, so no entry is mistaken for another.
-                    let (entry, slot) =
-                        guidevane_core::moves::find(moves, key, key.wrapping_mul(0x9E37_79B1), 0, round / 1000);
-                    match slot {
-                        Some(slot) => {
-                            assert_eq!(slot, slot_of(key));
-                            found += 1;
-                            if round % 7 == 0 { entry.forget() } else { entry.touch() }
-                        }
-                        None => entry.remember(slot_of(key)),
-                    }
-                }
-                assert!(found > 1000, "{found}");
-            });
-        }
-    });
 }
