@@ -34,7 +34,7 @@ describe.skipIf(missing !== null)(`the lab's real fleet${skipped}`, () => {
     expect(first, first.log).toMatchObject({ exit: 0 });
     for (const id of ENGINES) expect(first.out).toMatch(new RegExp(`^\\| ${id} +\\| \\d+ % / \\d+ %`, "m"));
     expect(first.out).toContain("none failed");
-    const left = ["answers-20.json", "fleet-20.json", "profiles", "requests.csv", "trace-20.csv"];
+    const left = ["answers-20.json", "fleet-20.json", "profiles", "requests.csv", "speed.txt", "trace-20.csv"];
     expect(readdirSync(folder).sort()).toEqual(left);
 
     const again = await lab(...short, "--within", "0");
