@@ -61,7 +61,7 @@ async function statusOf(gateway: Gateway): Promise<number> {
 }
 
 describe("request threads that all die, again and again", () => {
-  it("are never all away for longer than the shortest wait", async () => {
+  it("are at first never all away for longer than the shortest wait", async () => {
     const clock = new ManualClock();
     const log = new Listening();
     const engine = await setup.engine(({ socket }) => socket.write(jsonAnswer("{}")));
@@ -79,14 +79,14 @@ describe("request threads that all die, again and again", () => {
     expect(await statusOf(gateway)).toBe(200);
     // Engines are watched on, though no thread was left that used the snapshot.
     expect(await enginesOf(gateway)).toEqual(["a"]);
-    // By then each of them alone would wait for longer.
-    for (const [round, back] of [2, 1].entries()) {
+    // The one that died last waits for longer by then, the other one is due.
+    for (const round of [0, 1]) {
       await killAll(log);
       clock.advance(249);
       expect(log.threads.size).toBe(0);
       expect(await readiness(gateway)).toBe(503);
       clock.advance(1);
-      await eventually(() => log.threads.size === back);
+      await eventually(() => log.threads.size === 1);
       expect([round, await statusOf(gateway), await readiness(gateway)]).toEqual([round, 200, 200]);
     }
     // It starts six threads, each of which reads all of its modules.
@@ -110,32 +110,86 @@ describe("a request thread that takes the place of a dead one", () => {
   }, 60_000);
 });
 
+/** Threads that each die so long after their start, of the same each time. */
+function crashLoop(threads: number, livesMs: number) {
+  const clock = new ManualClock();
+  const deaths = new ThreadDeaths(clock, threads);
+  const seen = { starts: 0, told: 0, silentMs: 0, startedMs: 0 };
+  const die = (thread: number): void => {
+    const { waitMs, isNews } = deaths.died(thread, "it ran out of memory");
+    if (isNews) seen.told += 1;
+    clock.after(waitMs, () => {
+      deaths.born(thread);
+      seen.starts += 1;
+      seen.silentMs = Math.max(seen.silentMs, clock.nowMs() - seen.startedMs);
+      seen.startedMs = clock.nowMs();
+      clock.after(livesMs, () => die(thread));
+    });
+  };
+  for (let thread = 0; thread < threads; thread++) clock.after(livesMs, () => die(thread));
+  return { clock, seen };
+}
+
 describe("the wait before a thread is replaced", () => {
-  it("doubles up to 10 s while another one lives, and is short again after a good start", () => {
+  it("doubles up to 10 s while another one lives, is told of at each step, and is short again after a good start", () => {
     const clock = new ManualClock();
     const deaths = new ThreadDeaths(clock, 2);
-    const waits = Array.from({ length: 8 }, () => {
-      const waitMs = deaths.died(0);
+    const said = Array.from({ length: 9 }, () => {
+      const { waitMs, isNews } = deaths.died(0, "a fault");
       clock.advance(waitMs);
       deaths.born(0);
-      return waitMs;
+      return [waitMs, isNews];
     });
-    expect(waits).toEqual([250, 500, 1000, 2000, 4000, 8000, 10_000, 10_000]);
+    const steps = [250, 500, 1000, 2000, 4000, 8000, 10_000].map((ms) => [ms, true]);
+    expect(said).toEqual([...steps, [10_000, false], [10_000, false]]);
+    expect(deaths.died(0, "another fault")).toEqual({ waitMs: 10_000, isNews: true });
     clock.advance(10_000);
-    expect(deaths.died(0)).toBe(250);
+    deaths.born(0);
+    clock.advance(10_000);
+    expect(deaths.died(0, "another fault")).toEqual({ waitMs: 250, isNews: true });
   });
 
-  it("is none for the last one, whose starts are 250 ms apart at least", () => {
+  it("is at first none for the last one, whose starts are then farther and farther apart, up to 4 s", () => {
     const clock = new ManualClock();
     const deaths = new ThreadDeaths(clock, 3);
-    expect([deaths.died(0), deaths.died(1)]).toEqual([250, 250]);
-    clock.advance(100);
-    expect(deaths.died(2)).toBe(150);
-    clock.advance(150);
+    clock.advance(60_000);
+    // Two that stay away for ten seconds.
+    for (const thread of [0, 1]) {
+      for (let death = 0; death < 7; death++) {
+        deaths.died(thread, "a fault");
+        deaths.born(thread);
+      }
+      deaths.died(thread, "a fault");
+    }
+    const waits = Array.from({ length: 7 }, () => {
+      clock.advance(100);
+      const { waitMs } = deaths.died(2, "a fault");
+      deaths.born(2);
+      return waitMs;
+    });
+    // It had lived for a minute, then dies 100 ms after each start.
+    expect(waits).toEqual([0, 400, 900, 1900, 3900, 3900, 3900]);
+    // The others are due before it would be.
+    clock.advance(8000);
+    expect(deaths.died(2, "a fault").waitMs).toBe(0);
     deaths.born(2);
-    clock.advance(250);
-    expect(deaths.died(2)).toBe(0);
-    deaths.born(2);
-    expect(deaths.died(1)).toBe(500);
+    expect(deaths.died(2, "a fault").waitMs).toBe(10_000);
   });
+
+  it.each([2, 8, 32])(
+    "keeps %d threads that all die at once from starting and telling of it without end",
+    (threads) => {
+      const { clock, seen } = crashLoop(threads, 200);
+      clock.advance(60_000);
+      // 250 ms to 10 s in seven steps.
+      expect(seen.told).toBe(7 * threads);
+      const before = { ...seen };
+      clock.advance(3_600_000);
+      expect(seen.told).toBe(before.told);
+      const perSecond = (seen.starts - before.starts) / 3600;
+      expect(perSecond).toBeLessThanOrEqual(threads / 10 + 1 / 4);
+      // Yet what lets them live again is found soon.
+      expect(seen.silentMs).toBeLessThanOrEqual(4000);
+    },
+  );
 });

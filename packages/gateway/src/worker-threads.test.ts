@@ -19,6 +19,8 @@ afterEach(async () => {
 async function start(selector: "ts" | "native") {
   const clock = new ManualClock();
   const died: number[] = [];
+  const told: { readonly thread: number; readonly why: string; readonly replacedInMs: number }[] = [];
+  const replaced: number[] = [];
   const heard: number[] = [];
   const { gateway } = await fleetOf({ a: "http://127.0.0.1:1" });
   // These workers load none.
@@ -27,7 +29,7 @@ async function start(selector: "ts" | "native") {
     worker: new URL("./testing/brief-worker.ts", import.meta.url),
     count: 2,
     clock,
-    logger: silent,
+    logger: { ...silent, error: (facts) => told.push(facts as (typeof told)[number]) },
     selector,
     state: new SlotRegistry({ threads: 2 }).state,
     retryMemory: createRetryMemory(),
@@ -44,7 +46,10 @@ async function start(selector: "ts" | "native") {
       failed() {},
     }),
     onDeath: (thread) => died.push(thread),
-    onReplaced: () => first,
+    onReplaced: (thread) => {
+      replaced.push(thread);
+      return first;
+    },
   });
   cleanups.push(() => threads.stop(0));
   /** What all threads counted, as soon as thread 1 tells its part. */
@@ -52,7 +57,7 @@ async function start(selector: "ts" | "native") {
     threads.controlHeard();
     return sumMetrics(await asked);
   };
-  return { threads, died, heard, clock, sum };
+  return { threads, died, told, replaced, heard, clock, sum };
 }
 
 describe("what a request thread counted that dies", () => {
@@ -81,5 +86,19 @@ describe("request threads that die before they are told to listen", () => {
     const { threads, died } = await start("native");
     await eventually(() => died.length === 2);
     await expect(threads.listen({ host: "127.0.0.1", port: 0 })).rejects.toThrow("in TypeScript alone");
+  });
+
+  it("are told of once for each step of the wait, and no more at the longest", async () => {
+    const { died, told, replaced, clock } = await start("native");
+    const deathsOf = (thread: number) => died.filter((each) => each === thread).length;
+    while (deathsOf(0) < 8 || deathsOf(1) < 8) {
+      // All that were started.
+      await eventually(() => died.length === 2 + replaced.length);
+      clock.advance(10_000);
+    }
+    expect(told.filter(({ thread }) => thread === 0)).toHaveLength(7);
+    expect(told.filter(({ thread }) => thread === 1)).toHaveLength(7);
+    expect(told.every(({ why }) => why.includes("in TypeScript alone"))).toBe(true);
+    expect(Math.max(...told.map(({ replacedInMs }) => replacedInMs))).toBe(10_000);
   });
 });

@@ -8,7 +8,7 @@ import { addEnded, type MetricFigures } from "./metrics.ts";
 import type { RequestSettings, ThreadNews } from "./request-thread.ts";
 import type { RequestThreads } from "./request-threads.ts";
 import { threadZeroMs } from "./thread-clock.ts";
-import { ThreadDeaths } from "./thread-deaths.ts";
+import { GOOD_START_MS, ThreadDeaths } from "./thread-deaths.ts";
 import type { Order, WorkerStart } from "./thread-messages.ts";
 import { WorkerThread } from "./worker-thread.ts";
 
@@ -134,20 +134,22 @@ export class WorkerThreads implements RequestThreads {
       onArrivals: (arrived) => this.#arrivals.push(arrived),
       onDeath: (why, figures) => {
         if (this.#stopping) return;
-        logger.error(
-          { thread: index, why },
-          "a request thread died; its requests are lost, another one takes its place",
-        );
+        const { waitMs, isNews } = this.#deaths.died(index, why);
+        if (isNews)
+          logger.error(
+            { thread: index, why, replacedInMs: waitMs },
+            "a request thread died; its requests are lost, another one takes its place",
+          );
         if (figures !== null) this.#ended = this.#ended.then((ended) => addEnded(ended, figures));
         this.#options.onDeath(index);
-        const waitMs = this.#deaths.died(index);
-        if (waitMs === 0) void this.#replace(index);
-        else clock.after(waitMs, () => void this.#replace(index));
+        if (waitMs === 0) void this.#replace(index, isNews);
+        else clock.after(waitMs, () => void this.#replace(index, isNews));
       },
     });
   }
 
-  async #replace(index: number): Promise<void> {
+  /** @param isTold of the death before: then it is told at once, too, that there is another thread */
+  async #replace(index: number, isTold: boolean): Promise<void> {
     if (this.#stopping) return;
     this.#deaths.born(index);
     const thread = this.#start(index, this.#options.onReplaced(index));
@@ -155,11 +157,16 @@ export class WorkerThreads implements RequestThreads {
     if (this.#gateways !== null) thread.order({ kind: "gateways", count: this.#gateways });
     try {
       if (this.#address !== null) await thread.listen(this.#address);
-      this.#options.logger.info({ thread: index }, "a request thread is back");
+      if (isTold) this.#tellBack(index);
+      else this.#options.clock.after(GOOD_START_MS, () => thread.listens && this.#tellBack(index));
     } catch (error) {
       // It would serve nobody. A thread that died meanwhile is ended again, which does nothing.
       thread.end(`it can't listen: ${String(error)}`);
     }
+  }
+
+  #tellBack(index: number): void {
+    this.#options.logger.info({ thread: index }, "a request thread is back");
   }
 }
 
