@@ -1,4 +1,4 @@
-import { type Clock, type DemandReport, type FeedEvent, parseFeedEvent, type Random } from "@guidevane/core";
+import { type Clock, type FeedEvent, parseFeedEvent, type Random } from "@guidevane/core";
 import { Agent, request } from "undici";
 import { readEventText } from "./event-text.ts";
 import { gather, type SnapshotText } from "./snapshot-text.ts";
@@ -49,9 +49,8 @@ export class ControlLink {
     this.#loops = [this.#loop("snapshot", (url) => this.#pull(url)), this.#loop("feed", (url) => this.#listen(url))];
   }
 
-  /** Sends a report to every control plane; those that don't take it are told of once. */
-  async report(report: DemandReport): Promise<void> {
-    const body = JSON.stringify(report);
+  /** Sends a report, JSON, to every control plane; those that don't take it are told of once. */
+  async report(body: string): Promise<void> {
     await Promise.all(this.#options.urls.map((url) => this.#post(url, body)));
   }
 

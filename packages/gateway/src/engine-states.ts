@@ -38,6 +38,10 @@ interface Known extends EngineState {
   /** A timer waits for what the cooling says next. */
   isCoolingWatched: boolean;
   signals: { readonly values: EngineSignals; readonly atMs: number } | null;
+  /** Its replicas are known from a signal that is not too old. */
+  isCounted: boolean;
+  /** Its factor rose when it was last looked at. */
+  isRising: boolean;
 }
 
 /**
@@ -47,6 +51,8 @@ interface Known extends EngineState {
 export class EngineStates {
   readonly #options: EngineStatesOptions;
   readonly #byId = new Map<string, Known>();
+  /** Those that take nothing. */
+  readonly #out = new Set<string>();
   #admin: Readonly<Record<string, AdminState>> = {};
 
   constructor(options: EngineStatesOptions) {
@@ -80,7 +86,10 @@ export class EngineStates {
   sweep(inUse: Iterable<ClusterSnapshot>): void {
     const snapshots = [...inUse];
     for (const id of this.#byId.keys())
-      if (!snapshots.some(({ engines }) => Object.hasOwn(engines, id))) this.#byId.delete(id);
+      if (!snapshots.some(({ engines }) => Object.hasOwn(engines, id))) {
+        this.#byId.delete(id);
+        this.#out.delete(id);
+      }
   }
 
   /** The operator's words as the feed has them: engines not named are as the snapshot says. */
@@ -101,6 +110,7 @@ export class EngineStates {
       // Only a fresh count says something about now: missing and stale are not zero.
       const ready = values.readyReplicas;
       known.health.setReadyReplicas(ready.state === "fresh" ? ready.value : null);
+      known.isCounted = true;
       this.#changed(known);
     }
   }
@@ -125,6 +135,11 @@ export class EngineStates {
     return takes(facts) ? facts.factor * this.#options.penaltyOf(id) : 0;
   }
 
+  /** Engines that may be sent nothing at all. */
+  get out(): ReadonlySet<string> {
+    return this.#out;
+  }
+
   /** Whether an engine may be sent anything at all. */
   takes(id: string): boolean {
     const known = this.#byId.get(id);
@@ -136,12 +151,16 @@ export class EngineStates {
     this.#byId.get(id)?.health.heard();
   }
 
-  /** Reads again what time alone changes: the rising factor of a returning engine. */
+  /** Reads again what time alone changes: the rising factor of a returning engine, a word that grew too old. */
   refresh(): void {
     const nowMs = this.#options.clock.nowMs();
     for (const known of this.#byId.values()) {
-      if (known.signals !== null && nowMs - known.signals.atMs > STALE_AFTER_MS) known.health.setReadyReplicas(null);
-      this.#changed(known);
+      const isStale = known.isCounted && nowMs - known.signals!.atMs > STALE_AFTER_MS;
+      if (isStale) {
+        known.isCounted = false;
+        known.health.setReadyReplicas(null);
+      }
+      if (isStale || known.isRising) this.#changed(known);
     }
   }
 
@@ -151,14 +170,14 @@ export class EngineStates {
     if (known !== undefined) this.#changed(known);
   }
 
-  /** Counts since the last call, for the report to the control plane. */
-  takeDemand(): EngineCounts[] {
-    return [...this.#byId.values()].map((known) => {
+  /** Counts of each engine since it was last asked for, for the report to the control plane; taken as they are read. */
+  *takeDemand(): Generator<EngineCounts> {
+    for (const known of this.#byId.values()) {
       const { id, attempts, faults, rttMs, health } = known;
       known.attempts = 0;
       known.faults = 0;
-      return { id, attempts, faults, rttMs, dead: health.facts().health === "dead" };
-    });
+      yield { id, attempts, faults, rttMs, dead: health.facts().health === "dead" };
+    }
   }
 
   /** The signals last heard of an engine, aged to now; null before any. */
@@ -194,6 +213,8 @@ export class EngineStates {
       coolUntilMs: Number.NEGATIVE_INFINITY,
       isCoolingWatched: false,
       signals: null,
+      isCounted: false,
+      isRising: false,
     };
   }
 
@@ -223,6 +244,9 @@ export class EngineStates {
 
   #changed(known: Known): void {
     const facts = known.health.facts();
+    known.isRising = known.health.ramping;
+    if (takes(facts)) this.#out.delete(known.id);
+    else this.#out.add(known.id);
     this.#options.onFacts(known.id, facts, known.coolUntilMs - this.#options.clock.nowMs());
     if (facts.health === known.shown) return;
     const before = known.shown;

@@ -6,7 +6,7 @@ import type { EngineDemand } from "./demand.ts";
 import { EngineStates } from "./engine-states.ts";
 import { GuardPenalties, tellEvidence } from "./guard-penalties.ts";
 import type { Logger } from "./logger.ts";
-import { ENGINES_A_TURN, inTurns } from "./loop-turns.ts";
+import { ENGINES_A_TURN, inTurns, nextTurn, partsInTurns } from "./loop-turns.ts";
 import type { Probe } from "./probe.ts";
 import { Prober } from "./prober.ts";
 import type { ThreadNews } from "./request-thread.ts";
@@ -39,6 +39,7 @@ export class EngineWatch {
   readonly #penalties: GuardPenalties;
   readonly #prober: Prober;
   readonly #retries: RetryKeeper;
+  #refreshing: Promise<void> | null = null;
 
   constructor(options: EngineWatchOptions) {
     const { clock, random, probe, logger, registry, retry } = options;
@@ -62,6 +63,7 @@ export class EngineWatch {
       threads: options.threads,
       snapshot: options.snapshot,
       takes: (engine) => this.states.takes(engine),
+      out: () => this.states.out,
       risenWps: (engine) => this.#retries.risenWps(engine),
       onVerdict: (engine) => this.states.reread(engine),
       onEvidence: (engine, evidence) => tellEvidence(logger, engine, evidence),
@@ -115,14 +117,24 @@ export class EngineWatch {
 
   /**
    * Draws the conclusions from what was told since the last time; what time alone changes is written anew. Each in a turn of
-   * its own: of a thousand engines each takes a while.
+   * its own, and the sums over a large snapshot in several: streams are served in between.
    */
   tick(): void {
     this.#penalties.tick();
     setImmediate(() => {
       this.states.refresh();
-      setImmediate(() => this.#retries.refresh(this.#options.clock.nowMs(), (engine) => this.states.factorOf(engine)));
+      // On a busy thread its turns may take longer than a tick: the next one then makes up for it.
+      this.#refreshing ??= nextTurn()
+        .then(() => this.#refreshRetries())
+        .finally(() => {
+          this.#refreshing = null;
+        });
     });
+  }
+
+  #refreshRetries(): Promise<void> {
+    const nowMs = this.#options.clock.nowMs();
+    return partsInTurns(this.#retries.refreshParts(nowMs, (engine) => this.states.factorOf(engine)));
   }
 
   penaltyOf(engine: string): PenaltyVerdict {
@@ -134,9 +146,9 @@ export class EngineWatch {
     return Math.min(...this.#retries.tokens().values());
   }
 
-  /** What is reported of each engine since the last time. */
-  takeDemand(): EngineDemand[] {
-    return this.states.takeDemand().map((counts) => ({ ...counts, ...this.#penalties.reported(counts.id) }));
+  /** What is reported of each engine since the last time; taken as it is read. */
+  *takeDemand(): Generator<EngineDemand> {
+    for (const counts of this.states.takeDemand()) yield { ...counts, ...this.#penalties.reported(counts.id) };
   }
 
   stop(): void {

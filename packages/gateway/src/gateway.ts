@@ -8,9 +8,10 @@ import { createAdmin } from "./admin.ts";
 import { loadClientKeys } from "./client-keys.ts";
 import { ControlLink } from "./control-link.ts";
 import { loadCredentials, processSecrets, type SecretSource } from "./credentials.ts";
-import { DemandWindow } from "./demand.ts";
+import { DemandWindow, writeReport } from "./demand.ts";
 import { addressesOf, type GatewayOptions } from "./gateway-options.ts";
 import type { Logger } from "./logger.ts";
+import { partsInTurns } from "./loop-turns.ts";
 import { createMetrics } from "./metrics.ts";
 import { probeOverHttp } from "./probe.ts";
 import { checkCluster, restartKeys } from "./reload.ts";
@@ -98,13 +99,16 @@ export async function startGateway(options: GatewayOptions): Promise<Gateway> {
   const { url, adminUrl } = await listenAt(addresses, admin, plane);
   notReady = null;
   link.start();
-  const report = (): void => {
+  /** Resolves when the report is on its way. */
+  const report = async (): Promise<void> => {
     for (const arrived of threads.takeArrivals()) demand.add(arrived);
+    const head = demand.take(clock.nowMs(), notReady !== null);
+    const text = await partsInTurns(writeReport(head, watch.takeDemand()));
     // It never rejects: it tells of trouble itself.
-    void link.report(demand.take(clock.nowMs(), watch.takeDemand(), notReady !== null));
+    void link.report(text);
   };
   const stopTimers = [
-    every(clock, REPORT_EVERY_MS, report),
+    every(clock, REPORT_EVERY_MS, () => void report()),
     every(clock, REFRESH_EVERY_MS, () => {
       watch.tick();
       metrics.retryBudgetTokens.set(watch.leastRetryTokens());
@@ -119,7 +123,7 @@ export async function startGateway(options: GatewayOptions): Promise<Gateway> {
   const stop = async (graceMs: number, unreadyMs: number): Promise<void> => {
     notReady = "stopping";
     // The others of the cluster have its part of the limits from now on.
-    report();
+    await report();
     if (unreadyMs > 0) await new Promise<void>((resolve) => clock.after(unreadyMs, resolve));
     await plane.stop(graceMs);
     for (const stopTimer of stopTimers) stopTimer();

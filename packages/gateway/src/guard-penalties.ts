@@ -28,6 +28,8 @@ export interface GuardPenaltiesOptions {
   readonly snapshot: () => ClusterSnapshot;
   /** Whether an engine takes traffic by its health. */
   readonly takes: (engine: string) => boolean;
+  /** All engines that take none. */
+  readonly out: () => Iterable<string>;
   /** An engine's load beyond the plan by now, work units/s. */
   readonly risenWps: (engine: string) => number;
   /** An engine's verdict is another one than before. */
@@ -78,10 +80,10 @@ export class GuardPenalties {
 
   /** Draws the conclusions from what was told since the last time. */
   tick(): void {
-    const { snapshot, nowMs, takes, risenWps, onVerdict, onEvidence } = this.#options;
+    const { snapshot, nowMs, takes, out, risenWps, onVerdict, onEvidence } = this.#options;
     const now = snapshot();
     if (this.#fleet?.of !== now) {
-      this.#fleet = { of: now, fleet: penaltyFleet(now, takes, risenWps) };
+      this.#fleet = { of: now, fleet: penaltyFleet(now, takes, risenWps, out) };
       this.#prompts.keep(now.engines);
     }
     for (const engine of this.#penalties.tick(this.#fleet.fleet, nowMs())) {

@@ -1,5 +1,5 @@
 import { describe, expect, it } from "vitest";
-import { inTurns, LoopTurns } from "./loop-turns.ts";
+import { inTurns, LoopTurns, partsInTurns } from "./loop-turns.ts";
 
 describe("turns of the event loop", () => {
   it("are given one by one, in the order in which they were asked for", async () => {
@@ -27,6 +27,29 @@ describe("a task for each of many things", () => {
     const few: number[] = [];
     const over = inTurns([1, 2], 2, (thing) => few.push(thing));
     expect(few).toEqual([1, 2]);
+    await over;
+  });
+});
+
+describe("work in parts", () => {
+  function* parts(count: number, begun: (part: number) => void): Generator<void, string> {
+    for (let part = 0; part < count; part++) {
+      if (part > 0) yield;
+      begun(part);
+    }
+    return "done";
+  }
+
+  it("is done a part in a turn, and a single part at once", async () => {
+    const turns = countTurns();
+    const begun: number[] = [];
+    expect(await partsInTurns(parts(3, () => begun.push(turns.count)))).toBe("done");
+    turns.stop();
+    expect(new Set(begun).size).toBe(3);
+
+    const single: number[] = [];
+    const over = partsInTurns(parts(1, (part) => single.push(part)));
+    expect(single).toEqual([0]);
     await over;
   });
 });

@@ -27,3 +27,12 @@ export async function inTurns<Thing>(
     task(things[at]!);
   }
 }
+
+/** Does work that comes in small parts, one in each turn of the event loop; what is one part, before it returns. */
+export async function partsInTurns<Result>(parts: Generator<void, Result>): Promise<Result> {
+  for (;;) {
+    const { done, value } = parts.next();
+    if (done === true) return value;
+    await nextTurn();
+  }
+}

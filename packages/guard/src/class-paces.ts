@@ -27,6 +27,8 @@ interface MeasuredClass {
 /** Times of all classes, by measure: gathered as they come, judged at each tick, where an engine's count as one, their median. */
 export class ClassPaces {
   readonly #classes = { ttft: new Map<string, MeasuredClass>(), tbot: new Map<string, MeasuredClass>() };
+  /** The classes in which an engine was seen: few of all that there are. */
+  readonly #classesOf = new Map<string, Set<MeasuredClass>>();
   /** Those with log ratios, in the order in which the first of each came. */
   #observed: Observed[] = [];
 
@@ -67,7 +69,8 @@ export class ClassPaces {
   /** The highest of an engine's places in its classes, a log ratio; null before enough was seen. */
   highest(measure: Measure, engine: string): number | null {
     let most: number | null = null;
-    for (const { pace } of this.#classes[measure].values()) {
+    for (const { measure: measured, pace } of this.#classesOf.get(engine) ?? []) {
+      if (measured !== measure) continue;
       const place = pace.place(engine);
       if (place !== null) most = Math.max(most ?? Number.NEGATIVE_INFINITY, place);
     }
@@ -76,8 +79,7 @@ export class ClassPaces {
 
   /** What was learned of an engine; what came since the last tick still counts for its class. */
   forget(engine: string): void {
-    for (const { pace } of this.#classes.ttft.values()) pace.forget(engine);
-    for (const { pace } of this.#classes.tbot.values()) pace.forget(engine);
+    for (const { pace } of this.#classesOf.get(engine) ?? []) pace.forget(engine);
   }
 
   #of(measure: Measure, requestClass: string, engine: string): Observed {
@@ -91,6 +93,7 @@ export class ClassPaces {
     if (observed === undefined) {
       observed = { engine, of, logRatios: [], beganMs: 0 };
       of.engines.set(engine, observed);
+      this.#classesOf.set(engine, (this.#classesOf.get(engine) ?? new Set()).add(of));
     }
     return observed;
   }

@@ -92,6 +92,13 @@ export class EnginePenalty {
     return !this.#ramps.slow.active && Math.max(this.#ttft.suspicion, this.#tbot.suspicion) < WATCHED;
   }
 
+  /** Nothing at all speaks against it: time alone changes no more than what is made up for when it is heard of again. */
+  get unsuspected(): boolean {
+    const { failing, slow } = this.#ramps;
+    const suspicion = this.#failing.suspicion + this.#ttft.suspicion + this.#tbot.suspicion;
+    return suspicion === 0 && !failing.active && !slow.active;
+  }
+
   /** What it asks for: nothing from most engines at most times. */
   wishes(): readonly PenaltyWish[] {
     const { failing, slow } = this.#ramps;

@@ -3,6 +3,7 @@ import { type AwaitedToken, AwaitedTokens } from "./awaited-tokens.ts";
 import { BaseRate } from "./base-rate.ts";
 import { ClassPaces, type Measure } from "./class-paces.ts";
 import { EnginePenalty, type PenaltyEvidence } from "./engine-penalty.ts";
+import type { FailingDesign } from "./failing-test.ts";
 import {
   grantPenalties,
   localFactor,
@@ -52,6 +53,10 @@ interface Begun extends AttemptBegun, RunningAttempt<Begun>, AwaitedToken<Begun>
  */
 export class Penalties {
   readonly #engines = new Map<string, EnginePenalty>();
+  /** Those that a tick looks at: of the others nothing was heard since they were last found well. */
+  readonly #awake = new Set<EnginePenalty>();
+  #tickedMs: number;
+  #fleet: PenaltyFleet | null = null;
   readonly #attempts = new RunningAttempts<Begun>();
   readonly #awaited = new AwaitedTokens<Begun>();
   readonly #paces = new ClassPaces();
@@ -61,6 +66,7 @@ export class Penalties {
 
   constructor(nowMs: number) {
     this.#baseRate = new BaseRate(nowMs);
+    this.#tickedMs = nowMs;
   }
 
   /** @param attempt names it until it has ended; @returns whether a request was waited for and this is it */
@@ -93,6 +99,7 @@ export class Penalties {
     if (outcome !== "success" && outcome !== "fault") return;
     const engine = this.#engines.get(begun.engine);
     if (engine === undefined) return;
+    this.#wake(engine);
     this.#answers.push({ engine, fault: outcome === "fault", beganMs: begun.atMs });
     if (outcome === "success" && tbotMs !== null && begun.tbotMs !== null)
       this.#pace(begun, "tbot", logRatio(tbotMs, begun.tbotMs, UNFELT_MS.tbot));
@@ -113,31 +120,36 @@ export class Penalties {
    * @returns the engines that have a verdict now or had one before
    */
   tick(fleet: PenaltyFleet, nowMs: number): Iterable<string> {
+    this.#forgetGone(fleet);
     this.#forgetOut(fleet);
     this.#judgeAnswers(nowMs);
     this.#countOverdue(nowMs);
     this.#paces.judge(this.#engines, nowMs);
     const wishes: PenaltyWish[] = [];
     const wishesOf = new Map<string, readonly PenaltyWish[]>();
-    const designFor = (answersPerS: number) => this.#baseRate.design(answersPerS);
-    for (const [id, engine] of this.#engines) {
+    for (const engine of this.#awake) {
+      const { id } = engine;
       if (!fleet.engines.has(id)) {
-        this.#engines.delete(id);
-        this.#paces.forget(id);
+        this.#forget(id);
         continue;
       }
-      engine.tick(designFor, nowMs);
+      engine.tick(this.#designFor, nowMs);
       const own = engine.wishes();
       if (own.length === 0) continue;
       wishesOf.set(id, own);
       wishes.push(...own);
     }
+    this.#tickedMs = nowMs;
     const granted = grantPenalties(wishes, fleet);
     const told = new Set(this.#verdicts.keys());
     this.#verdicts.clear();
-    for (const [id, engine] of this.#engines) {
+    for (const engine of this.#awake) {
+      const { id } = engine;
       // Nothing speaks against most engines.
-      if (engine.healthy && engine.keepsPace) continue;
+      if (engine.healthy && engine.keepsPace) {
+        if (engine.unsuspected) this.#awake.delete(engine);
+        continue;
+      }
       const verdict = verdictOf(engine, wishesOf.get(id) ?? [], granted, fleet, nowMs);
       if (verdict === null) continue;
       this.#verdicts.set(id, verdict);
@@ -156,6 +168,11 @@ export class Penalties {
     return most === null ? null : Math.exp(most);
   }
 
+  /** How many engines the next tick looks at. */
+  get awake(): number {
+    return this.#awake.size;
+  }
+
   /** Of healthy engines, as learned. */
   get baseRate(): number {
     return this.#baseRate.rate;
@@ -165,13 +182,33 @@ export class Penalties {
    * Health keeps all traffic from these, and brings them back by a ramp of its own. What their death looked like says
    * nothing of the process that comes back: held against it, a plan would leave it a fiftieth of its share.
    */
-  #forgetOut(fleet: PenaltyFleet): void {
-    for (const id of this.#engines.keys()) {
-      if (fleet.engines.get(id)?.takes !== false) continue;
-      this.#engines.delete(id);
-      this.#paces.forget(id);
-    }
+  #forgetOut({ engines, out }: PenaltyFleet): void {
+    for (const id of out?.() ?? this.#engines.keys()) if (engines.get(id)?.takes === false) this.#forget(id);
   }
+
+  /** Of those that a newer snapshot has no more nothing will be heard, but from attempts that wake them. */
+  #forgetGone(fleet: PenaltyFleet): void {
+    if (this.#fleet === fleet) return;
+    this.#fleet = fleet;
+    for (const id of this.#engines.keys()) if (!fleet.engines.has(id)) this.#forget(id);
+  }
+
+  #forget(id: string): void {
+    const engine = this.#engines.get(id);
+    if (engine === undefined) return;
+    this.#engines.delete(id);
+    this.#awake.delete(engine);
+    this.#paces.forget(id);
+  }
+
+  /** Something was heard of it: what passed since the tick that found it well is made up for. */
+  #wake(engine: EnginePenalty): void {
+    if (this.#awake.has(engine)) return;
+    engine.tick(this.#designFor, this.#tickedMs);
+    this.#awake.add(engine);
+  }
+
+  readonly #designFor = (answersPerS: number): FailingDesign => this.#baseRate.design(answersPerS);
 
   #judgeAnswers(nowMs: number): void {
     let [faults, answers] = [0, 0];
@@ -206,6 +243,8 @@ export class Penalties {
   }
 
   #pace({ engine, requestClass, atMs }: Begun, measure: Measure, ratio: number): void {
+    const paced = this.#engines.get(engine);
+    if (paced !== undefined) this.#wake(paced);
     this.#paces.observe(measure, requestClass, engine, atMs, ratio);
   }
 
@@ -214,6 +253,7 @@ export class Penalties {
     if (engine === undefined) {
       engine = new EnginePenalty(id, this.#baseRate.design(1), nowMs);
       this.#engines.set(id, engine);
+      this.#awake.add(engine);
     }
     return engine;
   }

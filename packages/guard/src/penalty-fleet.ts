@@ -56,11 +56,13 @@ const TELLS_UNTIL = 0.75;
  *
  * @param takes whether an engine takes traffic by its health
  * @param risenWps an engine's load beyond the plan by now, work units/s
+ * @param out all engines that take nothing now; left out = each must be looked at
  */
 export function penaltyFleet(
   snapshot: ClusterSnapshot,
   takes: (engine: string) => boolean,
   risenWps: (engine: string) => number,
+  out?: () => Iterable<string>,
 ): PenaltyFleet {
   const engines = new Map<string, PenaltyEngine>();
   const planned: string[] = [];
@@ -80,6 +82,7 @@ export function penaltyFleet(
   let cells: PenaltyCell[] | null = null;
   return {
     engines,
+    ...(out === undefined ? {} : { out }),
     // Thousands of pairs that nobody asks for while no engine is sick.
     get cells() {
       cells ??= snapshot.cells.map((cell) => cellOf(cell, snapshot, planned));

@@ -24,6 +24,8 @@ export type PenaltyCell = ReadonlyMap<string, number>;
 
 export interface PenaltyFleet {
   readonly engines: ReadonlyMap<string, PenaltyEngine>;
+  /** All engines that take nothing now, and others perhaps; left out = each must be looked at. */
+  readonly out?: () => Iterable<string>;
   readonly cells: readonly PenaltyCell[];
 }
 

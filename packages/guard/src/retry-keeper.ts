@@ -11,7 +11,7 @@ import {
   WORD,
 } from "./retry-budget.ts";
 import { risenLoads } from "./risen-loads.ts";
-import { type CellFlow, cellUtilisations } from "./utilisation.ts";
+import { type CellFlow, utilisationParts } from "./utilisation.ts";
 
 /** What the fleet file says of retry budgets. */
 export interface RetrySettings {
@@ -89,12 +89,18 @@ export class RetryKeeper {
    * @param factorOf part of an engine's share that it takes now, 0..1
    */
   refresh(nowMs: number, factorOf: (engine: string) => number): void {
+    const parts = this.refreshParts(nowMs, factorOf);
+    while (parts.next().done !== true);
+  }
+
+  /** The same in small parts, for a thread that has more to do: it may yield between them. */
+  *refreshParts(nowMs: number, factorOf: (engine: string) => number): Generator<void, void> {
     const passedMs = Math.max(0, nowMs - this.#atMs);
     this.#atMs = nowMs;
     this.#risen = null;
     for (const { row, rate } of this.#cells.values())
       rate.add(Atomics.exchange(this.#words, CELLS_AT + row, 0), passedMs);
-    const worst = this.#worstByModel(factorOf);
+    const worst = yield* this.#worstByModel(factorOf);
     const { maxRatio, floorPer10s } = this.#settings();
     for (const [name, model] of this.#models) {
       const at = model.row * BUDGET_WORDS;
@@ -138,12 +144,12 @@ export class RetryKeeper {
   }
 
   /** ρ of each model's worst cell. */
-  #worstByModel(factorOf: (engine: string) => number): Map<string, number> {
+  *#worstByModel(factorOf: (engine: string) => number): Generator<void, Map<string, number>> {
     const worst = new Map<string, number>();
     const snapshot = this.#snapshot;
     if (snapshot === null) return worst;
     const flowOf = (name: string): CellFlow => this.#flowOf(name);
-    for (const [name, utilisation] of cellUtilisations(snapshot, flowOf, factorOf)) {
+    for (const [name, utilisation] of yield* utilisationParts(snapshot, flowOf, factorOf)) {
       const model = snapshot.classes[name]?.model;
       if (model !== undefined) worst.set(model, Math.max(worst.get(model) ?? 0, utilisation));
     }

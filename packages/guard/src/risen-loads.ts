@@ -1,4 +1,4 @@
-import type { ClusterSnapshot } from "@guidevane/core";
+import { type ClusterSnapshot, planColumns } from "@guidevane/core";
 import { meanedEvents } from "./rate-meter.ts";
 import { type CellFlow, tellsOfPlan } from "./utilisation.ts";
 
@@ -15,14 +15,17 @@ export function risenLoads(
   snapshot: ClusterSnapshot,
   flowOf: (requestClass: string) => CellFlow,
 ): ReadonlyMap<string, number> {
-  const risen = new Map<string, number>();
-  for (const { class: name, demandRps, shed, work, engines, weights } of snapshot.cells) {
+  const { engines, pairAt, pairEngine, weights } = planColumns(snapshot);
+  const risenWps = new Float64Array(engines.length);
+  for (const [cell, { class: name, demandRps, shed, work }] of snapshot.cells.entries()) {
     const plannedRps = demandRps * (1 - shed);
     const part = plannedRps > 0 ? riseOf(flowOf(name), plannedRps / Math.max(1, snapshot.gateways)) : 0;
     if (part === 0) continue;
-    for (const [at, engine] of engines.entries())
-      risen.set(engine, (risen.get(engine) ?? 0) + part * plannedRps * work * weights[at]!);
+    for (let pair = pairAt[cell]!; pair < pairAt[cell + 1]!; pair++)
+      risenWps[pairEngine[pair]!]! += part * plannedRps * work * weights[pair]!;
   }
+  const risen = new Map<string, number>();
+  for (const [at, wps] of risenWps.entries()) if (wps > 0) risen.set(engines[at]!, wps);
   return risen;
 }
 

@@ -1,6 +1,6 @@
 import { describe, expect, it } from "vitest";
 import { cellOf, engineOf, snapshotOf } from "./snapshot.fixture.ts";
-import { type CellFlow, cellUtilisations } from "./utilisation.ts";
+import { type CellFlow, cellUtilisations, utilisationParts } from "./utilisation.ts";
 
 const healthy = (): number => 1;
 const steady: CellFlow = { rps: 6, plannedRps: 6 };
@@ -52,5 +52,38 @@ describe("utilisation of a cell by first attempts", () => {
     // Of the 6 one unit is of another cluster, four are the large cell's, and one is the small cell's, now three.
     for (const name of ["small", "large"])
       expect(cellUtilisations(shared, flow, healthy).get(name)).toBeCloseTo(0.8, 9);
+  });
+
+  it("comes in parts of which none is large, and to the same", () => {
+    const ids = Array.from({ length: 1000 }, (_, at) => `e${at}`);
+    const engines = Object.fromEntries(ids.map((id, at) => [id, engineOf(1 + (at % 7), 10)]));
+    const weights = Object.fromEntries(ids.map((id) => [id, 1 / ids.length]));
+    const large = snapshotOf(
+      engines,
+      Array.from({ length: 20 }, (_, at) => cellOf(`m${at}`, 6, weights)),
+    );
+    let looked = 0;
+    const most = { cells: 0, engines: 0 };
+    const parts = utilisationParts(
+      large,
+      () => {
+        most.cells = Math.max(most.cells, ++looked);
+        return steady;
+      },
+      () => {
+        most.engines = Math.max(most.engines, ++looked);
+        return 1;
+      },
+    );
+    let yields = 0;
+    let part = parts.next();
+    for (; part.done !== true; part = parts.next()) {
+      looked = 0;
+      yields += 1;
+    }
+    expect(part.value).toEqual(cellUtilisations(large, () => steady, healthy));
+    expect(most.cells).toBe(5);
+    expect(most.engines).toBeLessThanOrEqual(5 + 256);
+    expect(yields).toBe(3 + 3 + 3);
   });
 });

@@ -31,26 +31,70 @@ export function cellUtilisations(
   flowOf: (requestClass: string) => CellFlow,
   factorOf: (engine: string) => number,
 ): Map<string, number> {
+  const parts = utilisationParts(snapshot, flowOf, factorOf);
+  for (;;) {
+    const { done, value } = parts.next();
+    if (done === true) return value;
+  }
+}
+
+/** Pairs of a cell and an engine, or engines, that are looked at in one part: some tens of microseconds. */
+const PAIRS_A_PART = 4096;
+const ENGINES_A_PART = 256;
+
+/** The same in small parts, for a thread that has more to do: it may yield between them. */
+export function* utilisationParts(
+  snapshot: ClusterSnapshot,
+  flowOf: (requestClass: string) => CellFlow,
+  factorOf: (engine: string) => number,
+): Generator<void, Map<string, number>> {
   const columns = planColumns(snapshot);
-  const loads = loadsNow(snapshot, columns, flowOf);
+  const loads = yield* loadsNow(snapshot, columns, flowOf);
   const factors = new Float64Array(columns.engines.length);
-  for (let engine = 0; engine < factors.length; engine++) factors[engine] = factorOf(columns.engines[engine]!);
+  for (let engine = 0; engine < factors.length; engine++) {
+    if (engine % ENGINES_A_PART === ENGINES_A_PART - 1) yield;
+    factors[engine] = factorOf(columns.engines[engine]!);
+  }
   const utilisations = new Map<string, number>();
-  for (const [cell, { class: name }] of snapshot.cells.entries())
+  const part = new PairCount(columns);
+  for (const [cell, { class: name }] of snapshot.cells.entries()) {
+    if (part.isFull(cell)) yield;
     utilisations.set(name, utilisationOf(cell, columns, loads, factors));
+  }
   return utilisations;
 }
 
+/** Counts the pairs of the cells that are looked at one after the other. */
+class PairCount {
+  readonly #pairAt: Uint32Array;
+  #from = 0;
+
+  constructor({ pairAt }: PlanColumns) {
+    this.#pairAt = pairAt;
+  }
+
+  /** Whether another part should begin with this cell. */
+  isFull(cell: number): boolean {
+    const at = this.#pairAt[cell]!;
+    if (at - this.#from < PAIRS_A_PART) return false;
+    this.#from = at;
+    return true;
+  }
+}
+
 /** Load of each engine by the plan, corrected by what this gateway sees, work units/s. */
-function loadsNow(
+function* loadsNow(
   snapshot: ClusterSnapshot,
-  { loadWps, pairAt, pairEngine, weights }: PlanColumns,
+  columns: PlanColumns,
   flowOf: (requestClass: string) => CellFlow,
-): Float64Array {
+): Generator<void, Float64Array> {
+  const { loadWps, pairAt, pairEngine, weights } = columns;
+  const count = new PairCount(columns);
   const gateways = Math.max(1, snapshot.gateways);
   const loads = loadWps.slice();
   const seen = new Float64Array(loads.length);
   for (const [cell, { class: name, demandRps, shed, work }] of snapshot.cells.entries()) {
+    if (count.isFull(cell)) yield;
     const { rps, plannedRps } = flowOf(name);
     const planned = demandRps * (1 - shed);
     const isKnown = planned > 0 && tellsOfPlan(plannedRps, planned / gateways);
