@@ -51,22 +51,25 @@ export function editRing(
   slots: number,
 ): RingEdit {
   check(engines, weights, slots);
-  const hasPast = previous.owners.length === slots;
-  const indexOf = new Map(engines.map((id, index) => [id, index]));
   const owners = new Int32Array(slots).fill(NOBODY);
   const held = new Int32Array(engines.length);
-  if (hasPast) {
-    for (let slot = 0; slot < slots; slot++) {
-      const owner = indexOf.get(previous.engines[previous.owners[slot]!]!) ?? NOBODY;
-      owners[slot] = owner;
-      if (owner !== NOBODY) held[owner]!++;
-    }
-  }
+  if (previous.owners.length === slots) keepOwners(previous, engines, owners, held);
   const target = slotCounts(weights, slots, held);
 
   const surplus = held.map((count, engine) => count - target[engine]!);
   const moved = giveWished(engines, owners, target, surplus) + giveRest(owners, surplus);
-  return { engines, owners: Uint16Array.from(owners), moved };
+  return { engines, owners: new Uint16Array(owners), moved };
+}
+
+/** Slots stay with those of their engines that are still there. */
+function keepOwners(previous: Ring, engines: readonly string[], owners: Int32Array, held: Int32Array): void {
+  const indexOf = new Map(engines.map((id, index) => [id, index]));
+  const indexNow = previous.engines.map((id) => indexOf.get(id) ?? NOBODY);
+  for (let slot = 0; slot < owners.length; slot++) {
+    const owner = indexNow[previous.owners[slot]!] ?? NOBODY;
+    owners[slot] = owner;
+    if (owner !== NOBODY) held[owner]!++;
+  }
 }
 
 /** Who lacks slots gets those that wish for it more than for their owner, the most wished first. @returns how many moved */
@@ -79,51 +82,85 @@ function giveWished(engines: readonly string[], owners: Int32Array, target: Int3
   for (;;) {
     const takers = [...surplus.keys()].filter((engine) => surplus[engine]! < 0);
     if (takers.length === 0 || takers.length > TAKERS_MAX) return moved;
-    const wanted = takers.map(wishes);
-    const taker = new Int32Array(open.length);
-    const keys = new Float64Array(open.length);
-    let candidates = 0;
-    for (let at = 0; at < open.length; at++) {
-      const slot = open[at]!;
-      const owner = owners[slot]!;
-      if (owner !== NOBODY && surplus[owner]! <= 0) continue;
-      let best = Number.NEGATIVE_INFINITY;
-      let second = LEAST_WISH;
-      for (let index = 0; index < wanted.length; index++) {
-        const wish = wanted[index]!.of[slot]! + wanted[index]!.more;
-        if (wish > best) {
-          second = Math.max(second, best);
-          best = wish;
-          taker[at] = takers[index]!;
-        } else second = Math.max(second, wish);
-      }
-      // Slots without an owner go first, for they must go somewhere: those before others that would lose more elsewhere.
-      const own = owner === NOBODY ? null : givers[owner];
-      const gain = own == null ? best - second + OWNERLESS : best - own.of[slot]! - own.more;
-      keys[candidates++] = at - Math.round(gain * GAIN_STEPS) * slots;
-    }
-    // Slots whose most wished engine has enough go to another one in the next round.
-    const left: number[] = [];
-    for (const key of keys.subarray(0, candidates).sort()) {
-      const at = key - Math.floor(key / slots) * slots;
-      const slot = open[at]!;
-      const owner = owners[slot]!;
-      if (owner !== NOBODY && surplus[owner]! <= 0) continue;
-      if (surplus[taker[at]!]! >= 0) {
-        left.push(slot);
-        continue;
-      }
-      if (owner !== NOBODY) surplus[owner]!--;
-      surplus[taker[at]!]!++;
-      owners[slot] = taker[at]!;
-      moved++;
-    }
-    open = Uint32Array.from(left);
+    const { taker, keys } = offers(open, owners, surplus, takers, takers.map(wishes), givers);
+    const left = giveOffered(open, owners, surplus, taker, keys.sort());
+    moved += keys.length - left.passed - left.slots.length;
+    open = Uint32Array.from(left.slots);
   }
+}
+
+/**
+ * Who wishes most for each open slot that may be given, and the keys that put those slots in order. A function of its own,
+ * like the next: V8 optimises a long loop within another one again and again, and forgets it at each end of it.
+ */
+function offers(
+  open: Uint32Array,
+  owners: Int32Array,
+  surplus: Int32Array,
+  takers: readonly number[],
+  wanted: readonly Wishes[],
+  givers: readonly (Wishes | null)[],
+): { taker: Int32Array; keys: Float64Array } {
+  const slots = owners.length;
+  const taker = new Int32Array(open.length);
+  const keys = new Float64Array(open.length);
+  let candidates = 0;
+  for (let at = 0; at < open.length; at++) {
+    const slot = open[at]!;
+    const owner = owners[slot]!;
+    if (owner !== NOBODY && surplus[owner]! <= 0) continue;
+    let best = Number.NEGATIVE_INFINITY;
+    let second = LEAST_WISH;
+    for (let index = 0; index < wanted.length; index++) {
+      const wish = wanted[index]!.of[slot]! + wanted[index]!.more;
+      if (wish > best) {
+        second = Math.max(second, best);
+        best = wish;
+        taker[at] = takers[index]!;
+      } else second = Math.max(second, wish);
+    }
+    // Slots without an owner go first, for they must go somewhere: those before others that would lose more elsewhere.
+    const own = owner === NOBODY ? null : givers[owner];
+    const gain = own == null ? best - second + OWNERLESS : best - own.of[slot]! - own.more;
+    keys[candidates++] = at - Math.round(gain * GAIN_STEPS) * slots;
+  }
+  return { taker, keys: keys.subarray(0, candidates) };
+}
+
+/** Gives slots in the order of the keys; `slots` of the answer: those whose taker had enough, for another in the next round. */
+function giveOffered(
+  open: Uint32Array,
+  owners: Int32Array,
+  surplus: Int32Array,
+  taker: Int32Array,
+  keys: Float64Array,
+): { slots: number[]; passed: number } {
+  const slots: number[] = [];
+  let passed = 0;
+  for (let next = 0; next < keys.length; next++) {
+    const key = keys[next]!;
+    const at = key - Math.floor(key / owners.length) * owners.length;
+    const slot = open[at]!;
+    const owner = owners[slot]!;
+    if (owner !== NOBODY && surplus[owner]! <= 0) {
+      passed++;
+      continue;
+    }
+    if (surplus[taker[at]!]! >= 0) {
+      slots.push(slot);
+      continue;
+    }
+    if (owner !== NOBODY) surplus[owner]!--;
+    surplus[taker[at]!]!++;
+    owners[slot] = taker[at]!;
+  }
+  return { slots, passed };
 }
 
 /** The same where so many engines lack slots that wishes would take too long: in one order for giving and taking. */
 function giveRest(owners: Int32Array, surplus: Int32Array): number {
+  // Targets are as many as slots: where nobody lacks one, none is without an owner.
+  if (surplus.every((count) => count === 0)) return 0;
   const free: number[] = [];
   for (const slot of strewnOrder(owners.length)) {
     const owner = owners[slot]!;
@@ -157,7 +194,7 @@ const TAKERS_MAX = 64;
 /** Slots owned by each of `engines` engines. */
 export function countSlots(owners: Uint16Array, engines: number): Uint32Array {
   const counts = new Uint32Array(engines);
-  for (const owner of owners) counts[owner]!++;
+  for (let slot = 0; slot < owners.length; slot++) counts[owners[slot]!]!++;
   return counts;
 }
 
