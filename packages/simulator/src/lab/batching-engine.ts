@@ -198,11 +198,12 @@ export class BatchingEngine {
     const slot = slots.firstWaiting;
     const { ids, from, promptBlocks, promptTokens } = slots.at(slot);
     const ownBlocks = promptTokens / parameters.blockTokens - promptBlocks;
-    const found = cache.find(ids, from, promptBlocks);
+    const places = slots.placesOf(slot, promptBlocks);
+    const found = cache.find(ids, from, promptBlocks, places);
     // Blocks found but held by nobody are counted as kept: taking them leaves less to give up.
     if (this.running > 0 && !cache.hasRoom(promptBlocks + ownBlocks + WATERMARK * Math.min(cache.blocks, 1e9))) return;
     slots.takeWaiting();
-    cache.hold(ids, from, promptBlocks);
+    cache.hold(ids, from, promptBlocks, places, found);
     cache.addPrivate(ownBlocks);
     const cachedTokens = Math.min(found * parameters.blockTokens, promptTokens - 1);
     const { fixedMs, msPerTok, leastMs } = parameters.prefill;
@@ -248,7 +249,7 @@ export class BatchingEngine {
     const written = this.#slots.written(slot, this.#tokenClock);
     this.cache.addPrivate(promptBlocks - (promptTokens + written) / this.parameters.blockTokens);
     if (done) this.cache.keep(ids, from + promptBlocks, afterBlocks - promptBlocks);
-    this.cache.release(ids, from, promptBlocks);
+    this.cache.release(this.#slots.placesOf(slot, promptBlocks), promptBlocks);
   }
 
   #drop(slot: number): void {

@@ -5,6 +5,8 @@
 export class EventHeap {
   #time: Float64Array;
   #order: Float64Array;
+  /** By place in the heap: row of the event's other columns. Places after the last event have the rows that are free. */
+  #row: Int32Array;
   #kind: Int32Array;
   #subject: Int32Array;
   #mark: Int32Array;
@@ -14,6 +16,7 @@ export class EventHeap {
   constructor(capacity = 1024) {
     this.#time = new Float64Array(capacity);
     this.#order = new Float64Array(capacity);
+    this.#row = Int32Array.from({ length: capacity }, (_, row) => row);
     this.#kind = new Int32Array(capacity);
     this.#subject = new Int32Array(capacity);
     this.#mark = new Int32Array(capacity);
@@ -30,15 +33,15 @@ export class EventHeap {
 
   /** Of the first event. */
   get kind(): number {
-    return this.#kind[0]!;
+    return this.#kind[this.#row[0]!]!;
   }
 
   get subject(): number {
-    return this.#subject[0]!;
+    return this.#subject[this.#row[0]!]!;
   }
 
   get mark(): number {
-    return this.#mark[0]!;
+    return this.#mark[this.#row[0]!]!;
   }
 
   /** @param mark whatever tells its receiver whether the event still holds */
@@ -46,6 +49,10 @@ export class EventHeap {
     if (this.#size === this.#time.length) this.#grow();
     const order = this.#puts++;
     let at = this.#size++;
+    const row = this.#row[at]!;
+    this.#kind[row] = kind;
+    this.#subject[row] = subject;
+    this.#mark[row] = mark;
     while (at > 0) {
       const parent = (at - 1) >> 1;
       // A later put never goes before an earlier one of the same instant.
@@ -53,7 +60,7 @@ export class EventHeap {
       this.#move(parent, at);
       at = parent;
     }
-    this.#set(at, atMs, order, kind, subject, mark);
+    this.#set(at, atMs, order, row);
   }
 
   /** Drops the first event. */
@@ -62,6 +69,8 @@ export class EventHeap {
     if (last <= 0) return;
     const atMs = this.#time[last]!;
     const order = this.#order[last]!;
+    const row = this.#row[last]!;
+    this.#row[last] = this.#row[0]!;
     let at = 0;
     for (;;) {
       let child = 2 * at + 1;
@@ -71,7 +80,7 @@ export class EventHeap {
       this.#move(child, at);
       at = child;
     }
-    this.#set(at, atMs, order, this.#kind[last]!, this.#subject[last]!, this.#mark[last]!);
+    this.#set(at, atMs, order, row);
   }
 
   #isBefore(place: number, atMs: number, order: number): boolean {
@@ -80,21 +89,23 @@ export class EventHeap {
   }
 
   #move(from: number, to: number): void {
-    this.#set(to, this.#time[from]!, this.#order[from]!, this.#kind[from]!, this.#subject[from]!, this.#mark[from]!);
+    this.#set(to, this.#time[from]!, this.#order[from]!, this.#row[from]!);
   }
 
-  #set(at: number, timeMs: number, order: number, kind: number, subject: number, mark: number): void {
+  #set(at: number, timeMs: number, order: number, row: number): void {
     this.#time[at] = timeMs;
     this.#order[at] = order;
-    this.#kind[at] = kind;
-    this.#subject[at] = subject;
-    this.#mark[at] = mark;
+    this.#row[at] = row;
   }
 
   #grow(): void {
     const capacity = this.#time.length * 2;
     this.#time = grown(this.#time, new Float64Array(capacity));
     this.#order = grown(this.#order, new Float64Array(capacity));
+    this.#row = grown(
+      this.#row,
+      Int32Array.from({ length: capacity }, (_, row) => row),
+    );
     this.#kind = grown(this.#kind, new Int32Array(capacity));
     this.#subject = grown(this.#subject, new Int32Array(capacity));
     this.#mark = grown(this.#mark, new Int32Array(capacity));

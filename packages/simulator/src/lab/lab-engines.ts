@@ -129,12 +129,11 @@ export class LabEngines {
 
   /** Writes what a poll would find now. @param sinceMs since the last one */
   poll(board: SignalBoard, sinceMs: number): void {
-    for (const [e] of this.#fleet.engines.entries()) {
-      const replicas = this.of(e);
-      board.running[e] = sum(replicas, (each) => each.running);
-      board.waiting[e] = sum(replicas, (each) => each.waiting);
-      board.waitingTokens[e] = sum(replicas, (each) => each.waitingTokens);
-      board.kvUsage[e] = sum(replicas, (each) => each.kvUsage) / replicas.length;
+    for (let e = 0; e < this.#fleet.engines.length; e++) {
+      board.running[e] = this.#sum(e, runningOf);
+      board.waiting[e] = this.#sum(e, waitingOf);
+      board.waitingTokens[e] = this.#sum(e, waitingTokensOf);
+      board.kvUsage[e] = this.#sum(e, kvUsageOf) / (this.first[e + 1]! - this.first[e]!);
       board.utilisation[e] = this.#utilisation(e, this.#workBefore, sinceMs);
       if (this.#ended[e]! > 0) {
         board.ttftMs[e] = this.#ttftSum[e]! / this.#ended[e]!;
@@ -152,17 +151,27 @@ export class LabEngines {
   }
 
   requestsThere(): Float32Array {
-    return Float32Array.from(this.#fleet.engines, (_, e) => sum(this.of(e), (each) => each.running + each.waiting));
+    return Float32Array.from(this.#fleet.engines, (_, e) => this.#sum(e, thereOf));
+  }
+
+  /** Over an engine's replicas. */
+  #sum(engine: number, of: (replica: BatchingEngine) => number): number {
+    let total = 0;
+    for (let index = this.first[engine]!; index < this.first[engine + 1]!; index++) total += of(this.replicas[index]!);
+    return total;
   }
 
   #utilisation(engine: number, before: Float64Array, sinceMs: number): number {
-    const work = sum(this.of(engine), (each) => each.doneWork);
+    const work = this.#sum(engine, doneWorkOf);
     const done = work - before[engine]!;
     before[engine] = work;
     return sinceMs > 0 ? (1000 * done) / sinceMs / this.#fleet.capacityWps[engine]! : 0;
   }
 }
 
-function sum(replicas: readonly BatchingEngine[], of: (replica: BatchingEngine) => number): number {
-  return replicas.reduce((total, each) => total + of(each), 0);
-}
+const runningOf = (replica: BatchingEngine): number => replica.running;
+const waitingOf = (replica: BatchingEngine): number => replica.waiting;
+const waitingTokensOf = (replica: BatchingEngine): number => replica.waitingTokens;
+const kvUsageOf = (replica: BatchingEngine): number => replica.kvUsage;
+const doneWorkOf = (replica: BatchingEngine): number => replica.doneWork;
+const thereOf = (replica: BatchingEngine): number => replica.running + replica.waiting;

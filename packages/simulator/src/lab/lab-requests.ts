@@ -1,6 +1,6 @@
 import type { Outcome, Random } from "@guidevane/core";
 import { type AttemptEnd, afterAttempt, type Next } from "@guidevane/guard";
-import type { EngineSink } from "./batching-engine.ts";
+import type { EngineRequest, EngineSink } from "./batching-engine.ts";
 import { ClientRetries, ONCE } from "./client-retries.ts";
 import type { EventHeap } from "./event-heap.ts";
 import { EVENT } from "./events.ts";
@@ -52,6 +52,8 @@ export class LabRequests implements EngineSink {
   readonly #sentMs: Float64Array;
   readonly #follower: Int32Array;
   readonly #tried = new Map<number, { readonly engines: number[]; unreached: number }>();
+  /** Of the request that is handed to a replica: the same object for all, since replicas copy it. */
+  readonly #size: { -readonly [key in keyof EngineRequest]: EngineRequest[key] };
   #world!: PolicyWorld;
   #policy!: Policy;
   #engines!: LabEngines;
@@ -75,6 +77,7 @@ export class LabRequests implements EngineSink {
     this.#firstMs = new Float64Array(size).fill(Number.NaN);
     this.#sentMs = new Float64Array(size);
     this.#follower = new Int32Array(size).fill(-1);
+    this.#size = { ids: workload.blockIds, promptTokens: 0, outputTokens: 0, from: 0, promptBlocks: 0, afterBlocks: 0 };
     for (let row = 0; row < size; row++) {
       const previous = workload.previous[row]!;
       if (previous >= 0) this.#follower[previous] = row;
@@ -115,7 +118,7 @@ export class LabRequests implements EngineSink {
     this.#parts.control.arrived(gateway, places.class[this.#workload.requestClass[request]!]!);
     if (this.#client.timeoutMs > 0)
       this.#heap.put(nowMs + this.#client.timeoutMs, EVENT.giveUp, request, tally.clientAttempts[request]!);
-    this.#tried.delete(request);
+    if (this.#tried.size > 0) this.#tried.delete(request);
     this.#send(request, NO_ENGINES, false);
   }
 
@@ -154,14 +157,13 @@ export class LabRequests implements EngineSink {
       if (isPresent) this.#heap.put(backMs, EVENT.back, id, BACK.saturated);
       return;
     }
-    replica.take(nowMs, id, {
-      promptTokens: workload.promptTokens[request]!,
-      outputTokens: workload.outputTokens[request]!,
-      ids: workload.blockIds,
-      from: workload.blockFrom[request]!,
-      promptBlocks: workload.promptBlocks[request]!,
-      afterBlocks: workload.afterBlocks[request]!,
-    });
+    const size = this.#size;
+    size.promptTokens = workload.promptTokens[request]!;
+    size.outputTokens = workload.outputTokens[request]!;
+    size.from = workload.blockFrom[request]!;
+    size.promptBlocks = workload.promptBlocks[request]!;
+    size.afterBlocks = workload.afterBlocks[request]!;
+    replica.take(nowMs, id, size);
     this.#engines.schedule(index);
   }
 

@@ -8,18 +8,19 @@ describe("the blocks of a replica", () => {
     const random = seededRandom(8);
     const cache = new PrefixCache(200);
     const ids = Int32Array.from({ length: 1000 }, (_, index) => index);
-    const holders: { from: number; count: number; own: number }[] = [];
+    const holders: { from: number; count: number; own: number; places: Int32Array }[] = [];
     for (let step = 0; step < 20_000; step++) {
       const from = Math.floor(random() * 90) * 10;
       const count = 1 + Math.floor(random() * 10);
       const own = Math.floor(random() * 4);
       if (random() < 0.5 && cache.hasRoom(count + own)) {
-        cache.hold(ids, from, count);
+        const places = new Int32Array(count);
+        cache.hold(ids, from, count, places, cache.find(ids, from, count, places));
         cache.addPrivate(own);
-        holders.push({ from, count, own });
+        holders.push({ from, count, own, places });
       } else if (holders.length > 0) {
         const [gone] = holders.splice(Math.floor(random() * holders.length), 1);
-        cache.release(ids, gone!.from, gone!.count);
+        cache.release(gone!.places, gone!.count);
         cache.addPrivate(-gone!.own);
         cache.keep(ids, gone!.from + gone!.count, random() < 0.5 ? 1 : 0);
       }

@@ -41,11 +41,14 @@ export class PrefixCache {
     return this.blocks - this.#places.size - this.#private;
   }
 
-  /** How many blocks from the first on are here. */
-  find(ids: Int32Array, from: number, count: number): number {
-    let found = 0;
-    while (found < count && this.#places.get(ids[from + found]!) >= 0) found++;
-    return found;
+  /** How many blocks from the first on are here. @param places where they are; written, as far as they are here */
+  find(ids: Int32Array, from: number, count: number, places?: Int32Array): number {
+    for (let found = 0; found < count; found++) {
+      const place = this.#places.get(ids[from + found]!);
+      if (place < 0) return found;
+      if (places !== undefined) places[found] = place;
+    }
+    return count;
   }
 
   /** Whether `count` more blocks could be had by giving up kept ones. */
@@ -53,11 +56,16 @@ export class PrefixCache {
     return this.free + this.kept >= count;
   }
 
-  /** Holds these blocks, making those that are not here; the caller has asked `hasRoom`. */
-  hold(ids: Int32Array, from: number, count: number): void {
+  /**
+   * Holds these blocks, making those that are not here; the caller has asked `hasRoom`.
+   *
+   * @param places where they are: of the first `found` by `find`, just before; the others are written. Those of a held block
+   *   stand until it is released
+   */
+  hold(ids: Int32Array, from: number, count: number, places: Int32Array, found: number): void {
     for (let i = 0; i < count; i++) {
       const id = ids[from + i]!;
-      let place = this.#places.get(id);
+      let place = i < found ? places[i]! : this.#places.get(id);
       if (place < 0) {
         place = this.#make(id);
       } else if (this.#holders[place] === 0) {
@@ -65,14 +73,15 @@ export class PrefixCache {
         this.#held += 1;
       }
       this.#holders[place]! += 1;
+      places[i] = place;
     }
     this.#shrink();
   }
 
   /** Lets go of blocks held before: those that nobody else holds are kept, the last of the prompt the first to go. */
-  release(ids: Int32Array, from: number, count: number): void {
+  release(places: Int32Array, count: number): void {
     for (let i = count - 1; i >= 0; i--) {
-      const place = this.#places.get(ids[from + i]!);
+      const place = places[i]!;
       this.#holders[place]! -= 1;
       if (this.#holders[place] !== 0) continue;
       this.#held -= 1;

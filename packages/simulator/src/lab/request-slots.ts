@@ -1,4 +1,5 @@
 import type { EngineRequest } from "./batching-engine.ts";
+import { IntMap } from "./int-map.ts";
 
 export const SLOT_STATE = { free: 0, waiting: 1, reading: 2, decoding: 3 } as const;
 type SlotState = (typeof SLOT_STATE)[keyof typeof SLOT_STATE];
@@ -12,19 +13,25 @@ interface SlotSize {
   afterBlocks: number;
 }
 
+const NO_PLACES = new Int32Array(0);
+
 /**
  * The requests of one replica: a line of those that wait, and a heap of those that decode by the reading of the token
  * clock at which they end. Leaving is lazy: an entry of the line or the heap whose stamp is not its slot's is skipped.
  */
 export class RequestSlots {
   readonly #sizes: SlotSize[] = [];
+  readonly #places: Int32Array[] = [];
   readonly #request: number[] = [];
   readonly #state: SlotState[] = [];
   readonly #stamp: number[] = [];
   readonly #begunAt: number[] = [];
   readonly #fresh: boolean[] = [];
   readonly #free: number[] = [];
-  readonly #slotOf = new Map<number, number>();
+  readonly #slotOf = new IntMap();
+  /** How many had come before it. */
+  readonly #came: number[] = [];
+  #added = 0;
 
   #line: number[] = [];
   #lineHead = 0;
@@ -50,6 +57,7 @@ export class RequestSlots {
     const { ids, promptTokens, outputTokens, from, promptBlocks, afterBlocks } = size;
     const held = this.#sizes[slot];
     if (held === undefined) {
+      this.#places.push(NO_PLACES);
       this.#sizes.push({ ids, promptTokens, outputTokens, from, promptBlocks, afterBlocks });
     } else {
       held.ids = ids;
@@ -61,13 +69,22 @@ export class RequestSlots {
     }
     this.#request[slot] = request;
     this.#fresh[slot] = true;
-    this.#slotOf.set(request, slot);
+    this.#came[slot] = this.#added++;
+    this.#slotOf.add(request, slot);
     this.#wait(slot);
     this.#line.push(slot, this.#stamp[slot]!);
   }
 
   at(slot: number): Readonly<SlotSize> {
     return this.#sizes[slot]!;
+  }
+
+  /** Places in the memory of the blocks of its prompt, room for so many: the cache's to write. */
+  placesOf(slot: number, count: number): Int32Array {
+    const places = this.#places[slot]!;
+    if (places.length >= count) return places;
+    this.#places[slot] = new Int32Array(2 * count);
+    return this.#places[slot];
   }
 
   requestOf(slot: number): number {
@@ -84,11 +101,13 @@ export class RequestSlots {
 
   /** Slot of a request that is here; -1 where it is not. */
   find(request: number): number {
-    return this.#slotOf.get(request) ?? -1;
+    return this.#slotOf.get(request);
   }
 
+  /** In the order in which they came. */
   requests(): number[] {
-    return [...this.#slotOf.keys()];
+    const slots = [...this.#state.keys()].filter((slot) => this.#state[slot] !== SLOT_STATE.free);
+    return slots.sort((a, b) => this.#came[a]! - this.#came[b]!).map((slot) => this.#request[slot]!);
   }
 
   /** Slot at the head of the line; only when somebody waits. */

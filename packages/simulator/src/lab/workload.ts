@@ -79,7 +79,7 @@ export function workloadOf(facts: WorkloadFacts, rows: readonly WorkloadRow[]): 
     to: A,
     of: (row: WorkloadRow) => number,
   ): A => {
-    for (const [index, row] of order.entries()) to[index] = of(row);
+    for (let index = 0; index < order.length; index++) to[index] = of(order[index]!);
     return to;
   };
   const size = order.length;
