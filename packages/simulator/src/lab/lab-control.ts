@@ -1,3 +1,4 @@
+import { isDeepStrictEqual } from "node:util";
 import { DemandLevels } from "@guidevane/signals";
 import type { LabEngines } from "./lab-engines.ts";
 import type { LabFleet } from "./lab-fleet.ts";
@@ -6,6 +7,15 @@ import type { LabClock } from "./lab-timers.ts";
 import type { Policy } from "./policy.ts";
 import { copyBoard, type SignalBoard, signalBoard } from "./signal-board.ts";
 import type { Tally } from "./tally.ts";
+
+type ClusterLevels = ReturnType<DemandLevels["of"]>;
+
+interface Asked {
+  readonly atMs: number;
+  readonly reports: number;
+  readonly levels: ClusterLevels;
+  readonly isSettled: boolean;
+}
 
 /**
  * What the control plane hears, and when: polls of the engines, the gateways' reports of demand, engines that are gone. It
@@ -16,6 +26,8 @@ export class LabControl {
   readonly board: SignalBoard;
   /** Ready replicas by engine, as last polled. */
   readonly ready: Float64Array;
+  /** For polls that are on their way. */
+  readonly #boards: SignalBoard[] = [];
   readonly #fleet: LabFleet;
   readonly #engines: LabEngines;
   readonly #clock: LabClock;
@@ -24,6 +36,8 @@ export class LabControl {
   #levels = new DemandLevels();
   /** Arrivals since the last report: gateway · classes + class. */
   readonly #offered: Uint32Array;
+  /** By cluster: what was asked last. */
+  readonly #asked = new Map<string, Asked>();
   #isUp = true;
   #reports = 0;
   #policy!: Policy;
@@ -51,7 +65,10 @@ export class LabControl {
 
   /** While it is down it hears nothing and says nothing; it comes back as a new process, which has heard nothing yet. */
   setUp(isUp: boolean): void {
-    if (isUp && !this.#isUp) this.#levels = new DemandLevels();
+    if (isUp && !this.#isUp) {
+      this.#levels = new DemandLevels();
+      this.#asked.clear();
+    }
     this.#isUp = isUp;
   }
 
@@ -63,7 +80,7 @@ export class LabControl {
   demandRps(cell: number): number {
     const { cluster, requestClass } = this.#names(cell);
     const filedRps = this.#fleet.fleet.demandRps.get(cluster)?.get(requestClass);
-    const level = this.#levels.of(cluster, this.#clock.now)?.get(requestClass);
+    const level = this.#levelsOf(cluster)?.get(requestClass);
     if (level === undefined) return filedRps ?? 0;
     const known = filedRps === undefined ? 1 : Math.min(1, level.overMs / BELIEVED_MS);
     return known * level.offeredRps + (1 - known) * (filedRps ?? 0);
@@ -77,7 +94,21 @@ export class LabControl {
   /** One deviation by chance of what is reported. */
   demandDeviationRps(cell: number): number {
     const { cluster, requestClass } = this.#names(cell);
-    return this.#levels.of(cluster, this.#clock.now)?.get(requestClass)?.deviationRps ?? 0;
+    return this.#levelsOf(cluster)?.get(requestClass)?.deviationRps ?? 0;
+  }
+
+  /**
+   * What a cluster asks for, by what was reported. To ask is to judge whether demand has changed, which is remembered: so
+   * within one instant it is asked until it says the same twice, and no more.
+   */
+  #levelsOf(cluster: string): ClusterLevels {
+    const last = this.#asked.get(cluster);
+    const isSameTime = last !== undefined && last.atMs === this.#clock.now && last.reports === this.#reports;
+    if (isSameTime && last.isSettled) return last.levels;
+    const levels = this.#levels.of(cluster, this.#clock.now);
+    const isSettled = isSameTime && isDeepStrictEqual(levels, last.levels);
+    this.#asked.set(cluster, { atMs: this.#clock.now, reports: this.#reports, levels, isSettled });
+    return levels;
   }
 
   #names(cell: number): { cluster: string; requestClass: string } {
@@ -100,12 +131,13 @@ export class LabControl {
   }
 
   #poll({ everyMs, delayMs }: { readonly everyMs: number; readonly delayMs: number }): void {
-    const fresh = signalBoard(this.#fleet.engines.length);
+    const fresh = this.#boards.pop() ?? signalBoard(this.#fleet.engines.length);
     copyBoard(this.board, fresh);
     this.#engines.poll(fresh, everyMs);
     const ready = Float64Array.from(this.#fleet.engines, ({ replicas }, e) => replicas * this.#engines.alive[e]!);
     this.#clock.after(delayMs, () => {
       copyBoard(fresh, this.board);
+      this.#boards.push(fresh);
       const isLoss = ready.some((count, engine) => count < this.ready[engine]!);
       this.ready.set(ready);
       if (isLoss) this.#tick();
