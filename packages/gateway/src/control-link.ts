@@ -1,6 +1,8 @@
-import { type Clock, type FeedEvent, parseFeedEvent, type Random } from "@guidevane/core";
+import type { Clock, FeedEvent, Random } from "@guidevane/core";
 import { Agent, request } from "undici";
 import { readEventText } from "./event-text.ts";
+import { feedParts } from "./feed-parts.ts";
+import { partsInTurns } from "./loop-turns.ts";
 import { gather, type SnapshotText } from "./snapshot-text.ts";
 
 /** A long poll is answered after this at the latest. */
@@ -108,7 +110,7 @@ export class ControlLink {
   }
 
   async #listen(url: string): Promise<void> {
-    const { cluster, clock, onFeed, onWord, onTrouble } = this.#options;
+    const { cluster, clock, onWord, onTrouble } = this.#options;
     const silence = new AbortController();
     const answer = await this.#get(
       `${url}/v1/feed?cluster=${encodeURIComponent(cluster)}`,
@@ -120,12 +122,8 @@ export class ControlLink {
       throw new Error(`HTTP ${answer.statusCode}`);
     }
     if (this.#troubled.delete(`feed ${url}`)) onTrouble("feed", url, null);
-    const reader = readEventText((name, data) => {
-      const event = parseFeedEvent(name, data);
-      if (event === null) return;
-      if (event.event === "snapshot" && event.data.tag !== this.#options.tag()) this.#wakePull?.();
-      onFeed(event);
-    });
+    const events: { readonly name: string; readonly data: string }[] = [];
+    const reader = readEventText((name, data) => events.push({ name, data }));
     let stopTimer = clock.after(FEED_SILENCE_MS, () => silence.abort());
     try {
       for await (const chunk of answer.body) {
@@ -133,11 +131,24 @@ export class ControlLink {
         stopTimer = clock.after(FEED_SILENCE_MS, () => silence.abort());
         onWord();
         reader.push(chunk as Buffer);
+        for (const { name, data } of events.splice(0)) await partsInTurns(this.#tell(name, data));
       }
     } finally {
       stopTimer();
     }
     throw new Error("the feed ended");
+  }
+
+  /** One event of the feed, a part at a time. */
+  *#tell(name: string, data: string): Generator<void, void> {
+    const { tag, onFeed } = this.#options;
+    let isFirst = true;
+    for (const event of feedParts(name, data)) {
+      if (!isFirst) yield;
+      isFirst = false;
+      if (event.event === "snapshot" && event.data.tag !== tag()) this.#wakePull?.();
+      onFeed(event);
+    }
   }
 
   async #post(url: string, body: string): Promise<void> {

@@ -103,9 +103,9 @@ export class EngineStates {
 
   setSignals(signals: Readonly<Record<string, EngineSignals>>): void {
     const atMs = this.#options.clock.nowMs();
-    for (const known of this.#byId.values()) {
-      const values = Object.hasOwn(signals, known.id) ? signals[known.id] : undefined;
-      if (values === undefined) continue;
+    for (const [id, values] of Object.entries(signals)) {
+      const known = this.#byId.get(id);
+      if (known === undefined) continue;
       known.signals = { values, atMs };
       // Only a fresh count says something about now: missing and stale are not zero.
       const ready = values.readyReplicas;
