@@ -1,11 +1,13 @@
 import { timingSafeEqual } from "node:crypto";
 import { createServer, type IncomingMessage, type Server, type ServerResponse } from "node:http";
-import type { ClusterSnapshot, EngineSignals, SignalState } from "@guidevane/core";
+import { type ClusterSnapshot, type EngineSignals, planColumns, type SignalState } from "@guidevane/core";
 import type { PenaltyVerdict } from "@guidevane/guard";
 import { isLoopback } from "./address.ts";
 import type { Decision } from "./decision.ts";
 import type { EngineStates } from "./engine-states.ts";
-import { type GatewayMetrics, type MetricFigures, sumMetrics } from "./metrics.ts";
+import { ENGINES_A_TURN, inTurns, partsInTurns } from "./loop-turns.ts";
+import { sumMetrics } from "./metric-text.ts";
+import { figuresOf, type GatewayMetrics, type MetricFigures } from "./metrics.ts";
 
 export interface AdminParts {
   readonly states: EngineStates;
@@ -61,18 +63,18 @@ async function answer(parts: AdminParts, request: IncomingMessage, response: Ser
     return send(response, 405, failure("method_not_allowed", `${request.method} is not allowed here`), {
       allow: "GET, HEAD",
     });
-  if (path === "/v1/engines") return send(response, 200, engineAnswers(parts));
+  if (path === "/v1/engines") return sendText(response, 200, await partsInTurns(engineAnswers(parts)));
   if (id !== null) {
     const decision = await parts.findDecision(id);
     if (decision !== null) return send(response, 200, decision);
     return send(response, 404, failure("decision_not_found", `no request ${JSON.stringify(id)} is remembered here`));
   }
-  for (const { id } of parts.states.all()) {
+  await inTurns(parts.states.all(), ENGINES_A_TURN, ({ id }) => {
     parts.metrics.inFlight.set({ engine: id }, parts.inFlight(id));
     parts.metrics.penaltyFactor.set({ engine: id }, parts.penaltyOf(id).factor);
-  }
+  });
   parts.metrics.snapshotAgeSeconds.set(parts.sinceControlMs() / 1000);
-  const own = await parts.metrics.registry.getMetricsAsJSON();
+  const own = await figuresOf(parts.metrics.registry);
   const text = await sumMetrics([own, ...(await parts.threadMetrics())]);
   response.writeHead(200, { "content-type": parts.metrics.registry.contentType });
   response.end(request.method === "HEAD" ? undefined : text);
@@ -96,27 +98,46 @@ function failure(code: string, message: string): unknown {
   return { error: { message, type, code } };
 }
 
-/** `GET /v1/engines`, CONTRACT §7. */
-function engineAnswers({ states, penaltyOf, inFlight, snapshot, nowMs }: AdminParts): unknown[] {
-  const { cells } = snapshot();
-  return states.all().map(({ id, spec, health }) => {
+/** `GET /v1/engines`, CONTRACT §7, in parts: this thread may serve requests. */
+function* engineAnswers({ states, penaltyOf, inFlight, snapshot, nowMs }: AdminParts): Generator<void, string> {
+  const shares = yield* sharesOf(snapshot());
+  const texts: string[] = [];
+  for (const { id, spec, health } of states.all()) {
+    if (texts.length > 0 && texts.length % ENGINES_A_TURN === 0) yield;
     const facts = health.facts();
     const { factor, evidence } = penaltyOf(id);
-    const share = cells.flatMap((cell) => {
-      const weight = cell.weights[cell.engines.indexOf(id)];
-      return weight === undefined ? [] : [[cell.class, weight] as const];
-    });
-    return {
+    const answer = {
       id,
       health: facts.health,
       healthReason: facts.reason,
       healthAgeMs: Math.round(nowMs() - facts.sinceMs),
-      share: Object.fromEntries(share),
+      share: Object.fromEntries(shares.get(id) ?? []),
       inFlight: inFlight(id),
       penalty: { factor, evidence },
       signals: states.signals(id) ?? noSignals(spec.kind === "openai" ? "not-offered" : "missing"),
     };
-  });
+    texts.push(JSON.stringify(answer));
+  }
+  return `[${texts.join(",")}]`;
+}
+
+/** Cells whose engines are noted in one part. */
+const CELLS_A_PART = 16;
+
+/** The weights of each engine that has any, by class. */
+function* sharesOf(snapshot: ClusterSnapshot): Generator<void, Map<string, [string, number][]>> {
+  const { engines, pairAt, pairEngine, weights } = planColumns(snapshot);
+  const shares = new Map<string, [string, number][]>();
+  for (const [at, { class: name }] of snapshot.cells.entries()) {
+    if (at > 0 && at % CELLS_A_PART === 0) yield;
+    for (let pair = pairAt[at]!; pair < pairAt[at + 1]!; pair++) {
+      const id = engines[pairEngine[pair]!]!;
+      const own = shares.get(id);
+      if (own === undefined) shares.set(id, [[name, weights[pair]!]]);
+      else own.push([name, weights[pair]!]);
+    }
+  }
+  return shares;
 }
 
 function noSignals(state: SignalState): EngineSignals {
@@ -145,8 +166,17 @@ function send(
   body: unknown,
   headers: Readonly<Record<string, string>> = {},
 ): void {
+  sendText(response, status, JSON.stringify(body), headers);
+}
+
+function sendText(
+  response: ServerResponse,
+  status: number,
+  json: string,
+  headers: Readonly<Record<string, string>> = {},
+): void {
   // A final newline, for people who ask by curl.
-  const text = `${JSON.stringify(body)}\n`;
+  const text = `${json}\n`;
   response.writeHead(status, {
     "content-type": "application/json",
     "content-length": String(Buffer.byteLength(text)),

@@ -1,7 +1,8 @@
 import { Counter, Histogram, Registry } from "prom-client";
 import { expect, test } from "vitest";
 import { Spread, Tally } from "./fast-metrics.ts";
-import { addEnded, createMetrics, sumMetrics } from "./metrics.ts";
+import { sumMetrics } from "./metric-text.ts";
+import { addEnded, createMetrics } from "./metrics.ts";
 
 /** Sorted: the order in which labels first came says nothing. */
 async function linesOf(registry: Registry): Promise<string[]> {

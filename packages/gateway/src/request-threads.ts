@@ -2,7 +2,7 @@ import type { Address } from "./address.ts";
 import type { CompiledSnapshot } from "./compiled-snapshots.ts";
 import type { Decision } from "./decision.ts";
 import type { ClassCounts } from "./demand.ts";
-import type { MetricFigures } from "./metrics.ts";
+import { figuresOf, type MetricFigures } from "./metrics.ts";
 import { type RequestSettings, RequestThread, type RequestThreadOptions } from "./request-thread.ts";
 
 /** The request path as the rest of the process sees it, on however many threads it runs. */
@@ -79,7 +79,7 @@ export class OwnThread implements RequestThreads {
   }
 
   async metrics(): Promise<MetricFigures[]> {
-    return [await this.#thread.metrics.registry.getMetricsAsJSON()];
+    return [await figuresOf(this.#thread.metrics.registry)];
   }
 
   stop(graceMs: number): Promise<void> {

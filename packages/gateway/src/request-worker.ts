@@ -1,5 +1,6 @@
 import { parentPort, workerData } from "node:worker_threads";
 import { createRouterFactory } from "@guidevane/selector";
+import { figuresOf } from "./metrics.ts";
 import { NewsBatch } from "./news-batch.ts";
 import { RequestThread } from "./request-thread.ts";
 import { clockOfThread } from "./thread-clock.ts";
@@ -61,7 +62,7 @@ async function obey(order: Order): Promise<void> {
     case "engine-died":
       return thread.engineDied(order.engine);
     case "metrics":
-      return tell({ kind: "metrics", ticket: order.ticket, figures: await thread.metrics.registry.getMetricsAsJSON() });
+      return tell({ kind: "metrics", ticket: order.ticket, figures: await figuresOf(thread.metrics.registry) });
     case "decision":
       return tell({ kind: "decision", ticket: order.ticket, decision: thread.findDecision(order.id) });
     case "listen":
