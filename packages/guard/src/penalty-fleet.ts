@@ -1,4 +1,4 @@
-import { type ClusterSnapshot, type SnapshotEngine, valueAt } from "@guidevane/core";
+import { type ClusterSnapshot, planColumns, type SnapshotCell, type SnapshotEngine, valueAt } from "@guidevane/core";
 import type { PenaltyCell, PenaltyEngine, PenaltyFleet } from "./penalty-limits.ts";
 
 /** What an engine's answers are held against. */
@@ -66,18 +66,10 @@ export function penaltyFleet(
 ): PenaltyFleet {
   const engines = new Map<string, PenaltyEngine>();
   const planned: string[] = [];
-  for (const [id, { plannedFactor, loadWps, capacityWps }] of Object.entries(snapshot.engines)) {
-    if (plannedFactor < 1) planned.push(id);
-    engines.set(id, {
-      plannedFactor,
-      capacityWps,
-      get loadWps() {
-        return loadWps + risenWps(id);
-      },
-      get takes() {
-        return takes(id);
-      },
-    });
+  const now = { takes, risenWps };
+  for (const [id, engine] of Object.entries(snapshot.engines)) {
+    if (engine.plannedFactor < 1) planned.push(id);
+    engines.set(id, new EngineNow(id, engine, now));
   }
   let cells: PenaltyCell[] | null = null;
   return {
@@ -85,21 +77,83 @@ export function penaltyFleet(
     ...(out === undefined ? {} : { out }),
     // Thousands of pairs that nobody asks for while no engine is sick.
     get cells() {
-      cells ??= snapshot.cells.map((cell) => cellOf(cell, snapshot, planned));
+      cells ??= cellsOf(snapshot, planned);
       return cells;
     },
   };
 }
 
-/** Those of the ring, the reserves, and those that the plan keeps from traffic because they fail. */
-function cellOf(
-  { engines, weights, reserves, class: name }: ClusterSnapshot["cells"][number],
-  snapshot: ClusterSnapshot,
+/** An engine of the snapshot as it stands when it is asked for. */
+class EngineNow implements PenaltyEngine {
+  readonly #id: string;
+  readonly #engine: SnapshotEngine;
+  readonly #now: EnginesNow;
+
+  constructor(id: string, engine: SnapshotEngine, now: EnginesNow) {
+    this.#id = id;
+    this.#engine = engine;
+    this.#now = now;
+  }
+
+  get takes(): boolean {
+    return this.#now.takes(this.#id);
+  }
+
+  get plannedFactor(): number {
+    return this.#engine.plannedFactor;
+  }
+
+  get loadWps(): number {
+    return this.#engine.loadWps + this.#now.risenWps(this.#id);
+  }
+
+  get capacityWps(): number {
+    return this.#engine.capacityWps;
+  }
+}
+
+interface EnginesNow {
+  readonly takes: (engine: string) => boolean;
+  readonly risenWps: (engine: string) => number;
+}
+
+/** All cells; which engines one has is known at once, and the rest is read where a sick engine is one of them. */
+function cellsOf(snapshot: ClusterSnapshot, planned: readonly string[]): PenaltyCell[] {
+  const { engines, pairAt, pairEngine } = planColumns(snapshot);
+  const indexOf = new Map(engines.map((id, index) => [id, index]));
+  return snapshot.cells.map((cell, at) => {
+    const has = new Uint8Array(engines.length);
+    for (let pair = pairAt[at]!; pair < pairAt[at + 1]!; pair++) has[pairEngine[pair]!] = 1;
+    for (const { engine } of cell.reserves) has[indexOf.get(engine)!] = 1;
+    for (const id of plannedFor(cell, snapshot, planned)) has[indexOf.get(id)!] = 1;
+    let shares: ReadonlyMap<string, number> | null = null;
+    const read = (): ReadonlyMap<string, number> => {
+      shares ??= sharesOf(cell, snapshot, planned);
+      return shares;
+    };
+    return {
+      has: (id) => has[indexOf.get(id) ?? -1] === 1,
+      get: (id) => read().get(id),
+      keys: () => read().keys(),
+    };
+  });
+}
+
+/** Engines that could serve a cell's class and that the plan keeps from traffic because they fail. */
+function plannedFor(
+  { class: name }: SnapshotCell,
+  { classes, engines }: ClusterSnapshot,
   planned: readonly string[],
-): PenaltyCell {
-  const model = snapshot.classes[name]!.model;
+): string[] {
+  const { model } = classes[name]!;
+  return planned.filter((id) => engines[id]!.models.includes(model));
+}
+
+/** Those of the ring, the reserves, and those that the plan keeps from traffic. */
+function sharesOf(cell: SnapshotCell, snapshot: ClusterSnapshot, planned: readonly string[]): Map<string, number> {
+  const { engines, weights, reserves } = cell;
   const shares = new Map<string, number>();
-  for (const id of planned) if (snapshot.engines[id]!.models.includes(model)) shares.set(id, 0);
+  for (const id of plannedFor(cell, snapshot, planned)) shares.set(id, 0);
   for (const { engine } of reserves) shares.set(engine, 0);
   for (const [at, id] of engines.entries()) shares.set(id, weights[at]!);
   return shares;

@@ -20,7 +20,7 @@ export interface PenaltyEngine {
 }
 
 /** One cell: every engine that serves its class, with its part of the ring's slots; 0 = a reserve, or planned out. */
-export type PenaltyCell = ReadonlyMap<string, number>;
+export type PenaltyCell = Pick<ReadonlyMap<string, number>, "has" | "get" | "keys">;
 
 export interface PenaltyFleet {
   readonly engines: ReadonlyMap<string, PenaltyEngine>;
