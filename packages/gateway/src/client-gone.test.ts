@@ -33,7 +33,8 @@ describe("a client that leaves", () => {
 
   it("B021: closes it in prefill, after the head and before the first bytes", async () => {
     const engine = await setup.engine(({ socket }) => socket.write(STREAM_HEAD));
-    const client = await setup.client(await setup.before({ a: engine }));
+    // The head is held back for so long.
+    const client = await setup.client(await setup.before({ a: engine }, "gateway: { timers: { holdHeadMs: 100 } }"));
     client.post(CHAT, STREAM_BODY);
     const { closed } = await engine.next();
     await client.until("text/event-stream");

@@ -24,13 +24,17 @@ function costOf({ clusters }: Publication): number {
 }
 
 describe("inputs that stand still", () => {
-  it("move nothing after the first of 10,000 ticks", { timeout: 120_000 }, async () => {
+  it("move nothing after the first tick, ever", async () => {
     const inputs = inputsOf(await threeClusters("{ headroom: 0.06 }"));
     const loop = new Loop();
     loop.tick(inputs);
-    const first = loop.published;
-    for (let tick = 2; tick <= 10_000; tick++) expect(loop.tick(inputs).status).toBe("held");
-    expect(loop.published).toBe(first);
+    const { previous, warm } = loop;
+    for (let tick = 2; tick <= 100; tick++) {
+      expect(loop.tick(inputs).status).toBe("held");
+      // A plan is a function of these and the inputs: what one such tick gives every later one gives as well.
+      expect(loop.previous).toBe(previous);
+      expect(loop.warm).toBe(warm);
+    }
   });
 
   it.each([0.75, 1.3])(
