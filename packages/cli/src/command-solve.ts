@@ -1,5 +1,6 @@
 import type { Command } from "commander";
-import { badUsage, EXIT, type ExitCode } from "./exit-code.ts";
+import { EXIT, type ExitCode } from "./exit.ts";
+import { badUsage } from "./exit-code.ts";
 import { readInput } from "./read-fleet.ts";
 import { showSolution } from "./solution-text.ts";
 

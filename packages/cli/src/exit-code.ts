@@ -1,8 +1,5 @@
 import { GuidevaneError } from "@guidevane/core";
-
-/** What a command's end means to its caller. */
-export const EXIT = { done: 0, failed: 1, badInput: 2, deadline: 3, invalidProblem: 4 } as const;
-export type ExitCode = (typeof EXIT)[keyof typeof EXIT];
+import { EXIT, type ExitCode } from "./exit.ts";
 
 /** Bad usage: a flag or argument that can't be. @throws always, GuidevaneError `bad_usage` naming it and its value */
 export function badUsage(name: string, value: string | undefined, message: string): never {

@@ -30,16 +30,23 @@ async function run(args: readonly string[]): Promise<Ended> {
 }
 
 /** The same in a process of its own, where the exit code is the process's. */
-function runProcess(args: readonly string[]): Promise<Ended> {
+function runProcess(args: readonly string[], flags: readonly string[] = []): Promise<Ended> {
   return new Promise((resolve) => {
     const env = { ...process.env, LOG_LEVEL: "warn" };
-    execFile(process.execPath, ["--conditions=@guidevane/source", MAIN, ...args], { env }, (error, stdout, stderr) => {
+    const all = [...flags, "--conditions=@guidevane/source", MAIN, ...args];
+    execFile(process.execPath, all, { env }, (error, stdout, stderr) => {
       resolve({ code: error === null ? 0 : Number(error.code), stdout, stderr });
     });
   });
 }
 
 const MAIN = fileURLToPath(new URL("./main.ts", import.meta.url));
+
+/** A module that has Node name each module that it loads. */
+const LOADED = `data:text/javascript,${encodeURIComponent(`
+  import { registerHooks } from "node:module";
+  registerHooks({ load: (url, context, next) => (console.error("loaded " + url), next(url, context)) });
+`)}`;
 
 let folder = "";
 beforeAll(async () => {
@@ -85,6 +92,16 @@ describe("the program", { timeout: 60_000 }, () => {
     ])
       expect(stdout).toMatch(new RegExp(`^  ${command}\\b`, "m"));
     expect(stdout).not.toMatch(/^ {2}doctor\b/m);
+  });
+
+  it("loads of its commands the one that is asked for, and none to say its version", async () => {
+    const loaded = async (...args: string[]): Promise<readonly string[]> => {
+      const { stderr } = await runProcess(args, ["--import", LOADED]);
+      return [...new Set([...stderr.matchAll(/^loaded .*\/(command-[a-z-]+)\.ts$/gm)].map(([, name]) => name!))].sort();
+    };
+    expect(await loaded("--version")).toEqual([]);
+    expect(await loaded("what-if", "--help")).toEqual(["command-what-if"]);
+    expect(await loaded("--help")).toHaveLength(14);
   });
 
   it.each([

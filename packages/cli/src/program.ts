@@ -1,18 +1,5 @@
 import { Command, CommanderError } from "commander";
-import { addControl } from "./command-control.ts";
-import { addDiff } from "./command-diff.ts";
-import { addDrive } from "./command-drive.ts";
-import { addEmulate } from "./command-emulate.ts";
-import { addExplain } from "./command-explain.ts";
-import { addFleet } from "./command-fleet.ts";
-import { addGateway } from "./command-gateway.ts";
-import { addProfile } from "./command-profile.ts";
-import { addSimulate } from "./command-simulate.ts";
-import { addSolve } from "./command-solve.ts";
-import { addUp } from "./command-up.ts";
-import { addWhatIf } from "./command-what-if.ts";
-import { addWhy } from "./command-why.ts";
-import { EXIT, type ExitCode, explainFailure } from "./exit-code.ts";
+import { EXIT, type ExitCode } from "./exit.ts";
 import { VERSION } from "./version.ts";
 
 /** Where a command's text goes. */
@@ -21,18 +8,53 @@ export interface Output {
   err(text: string): void;
 }
 
+/**
+ * Adds a command to the program.
+ *
+ * @param end takes the exit code of a command that has printed its answer and ends other than with 0
+ */
+type AddCommand = (program: Command, end: (code: ExitCode) => void) => void;
+
+/** Each is loaded when it is asked for: all of them together load five hundred modules, which takes longer than most take. */
+const COMMANDS: Readonly<Record<string, () => Promise<AddCommand>>> = {
+  up: async () => (await import("./command-up.ts")).addUp,
+  control: async () => (await import("./command-control.ts")).addControl,
+  gateway: async () => (await import("./command-gateway.ts")).addGateway,
+  emulate: async () => (await import("./command-emulate.ts")).addEmulate,
+  drive: async () => (await import("./command-drive.ts")).addDrive,
+  fleet: async () => (await import("./command-fleet.ts")).addFleet,
+  profile: async () => (await import("./command-profile.ts")).addProfile,
+  simulate: async () => (await import("./command-simulate.ts")).addSimulate,
+  solve: async () => (await import("./command-solve.ts")).addSolve,
+  explain: async () => (await import("./command-explain.ts")).addExplain,
+  diff: async () => (await import("./command-diff.ts")).addDiff,
+  "what-if": async () => (await import("./command-what-if.ts")).addWhatIf,
+  why: async () => (await import("./command-why.ts")).addWhy,
+};
+
+/** Names of the commands that a command line needs: all of them, where it asks for help or for none that there is. */
+function commandsFor([first]: readonly string[]): readonly string[] {
+  if (first === "--version" || first === "-V") return [];
+  return first !== undefined && Object.hasOwn(COMMANDS, first) ? [first] : Object.keys(COMMANDS);
+}
+
 /** Runs one command line to its end and gives its exit code, one of `EXIT`. Never throws. */
 export async function runProgram(args: readonly string[], output: Output = TERMINAL): Promise<number> {
   let code: ExitCode = EXIT.done;
-  const program = createProgram(output, (other) => {
-    code = other;
-  });
   try {
+    const program = createProgram(output);
+    for (const name of commandsFor(args)) {
+      const add = await COMMANDS[name]!();
+      add(program, (other) => {
+        code = other;
+      });
+    }
     await program.parseAsync(args, { from: "user" });
     return code;
   } catch (error) {
     // commander has printed what it had to say; help and version end this way too, with 0.
     if (error instanceof CommanderError) return error.exitCode === 0 ? EXIT.done : EXIT.badInput;
+    const { explainFailure } = await import("./exit-code.ts");
     const failure = explainFailure(error);
     output.err(`guidevane: ${failure.text}\n`);
     return failure.code;
@@ -44,27 +66,13 @@ const TERMINAL: Output = {
   err: (text) => process.stderr.write(text),
 };
 
-/** @param end takes the exit code of a command that has printed its answer and ends other than with 0 */
-function createProgram(output: Output, end: (code: ExitCode) => void): Command {
+function createProgram(output: Output): Command {
   const program = new Command("guidevane")
     .description("An inference load balancer that solves for its weights, proves them and explains them")
     .version(VERSION)
     .showHelpAfterError("(guidevane --help lists the commands)")
     .configureOutput({ writeOut: output.out, writeErr: output.err })
     .exitOverride();
-  addUp(program);
-  addControl(program);
-  addGateway(program);
-  addEmulate(program);
-  addDrive(program);
-  addFleet(program);
-  addProfile(program);
-  addSimulate(program);
-  addSolve(program, end);
-  addExplain(program);
-  addDiff(program);
-  addWhatIf(program);
-  addWhy(program);
   program.addHelpText(
     "after",
     "\nExit codes: 0 done, 1 failed, 2 bad usage or bad input, 3 deadline, 4 invalid problem.\nEnvironment: LOG_LEVEL (default info), NO_COLOR, GUIDEVANE_ADMIN_TOKEN.",
