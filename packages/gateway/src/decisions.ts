@@ -5,7 +5,7 @@ import { createDraft, type DecisionDraft } from "./decision-draft.ts";
 import { idOfRecord, RECORD_BYTES, readRecord, writeRecord } from "./decision-record.ts";
 import { EntryLog } from "./entry-log.ts";
 import { RecordReader, RecordWriter } from "./record-bytes.ts";
-import type { RuledOutList } from "./ruled-out-lists.ts";
+import { LISTED_MAX, type RuledOutList } from "./ruled-out-lists.ts";
 import { RunningDecisions } from "./running-decisions.ts";
 
 export interface DecisionsOptions {
@@ -146,7 +146,5 @@ const NO_KEY = KEY_SOURCES.indexOf("none");
 
 /** A record of a request with a UUID and one attempt takes some 200 bytes; with long ids and retries fewer are kept. */
 const BYTES_PER_ENTRY = 256;
-/** Engines that a list names; a fleet of more has the rest of them left out of the record. */
-const LISTED_MAX = 80;
 const ENTRY_BYTES: number = Math.max(RECORD_BYTES, 4 + LISTED_MAX * 3 * 256);
 const LIST_AGES = 20;

@@ -35,7 +35,10 @@ export class Routing {
   readonly #retryRows: ReadonlyMap<string, RetryRows>;
   readonly #onIdle: (routing: Routing) => void;
   readonly #engineOfSlot: ReadonlyMap<number, string>;
-  readonly #plain = new Map<string, RuledOutByPlan>();
+  /** Some engines each: what rules out most of a thousand nobody asks. */
+  #chunks: readonly ClusterSnapshot[] | null = null;
+  /** By class and chunk. */
+  readonly #plain = new Map<string, RuledOutByPlan[]>();
   #slotOfHash: ReadonlyMap<number, number> | null = null;
   #users = 0;
   #retired = false;
@@ -132,28 +135,50 @@ export class Routing {
     return this.#slotOfHash.get(hash) ?? null;
   }
 
-  /** What rules out each engine for a request of this class. */
-  ruledOut(className: string, needs: RequestNeeds): RuledOut[] {
+  /** What rules out each engine for a request of this class. @param most engines to name at the most, the first ones */
+  ruledOut(className: string, needs: RequestNeeds, most = Number.POSITIVE_INFINITY): RuledOut[] {
     const { engines } = this.#state;
     const slots = this.#table.engineSlots;
-    return ruledOutNow(this.#byPlan(className, needs), needs.tried, (id) => Atomics.load(engines, slots.get(id)!));
+    const found: RuledOut[] = [];
+    this.#chunks ??= chunksOf(this.snapshot);
+    for (const chunk of this.#chunks.keys()) {
+      const byPlan = this.#byPlan(chunk, className, needs);
+      for (const each of ruledOutNow(byPlan, needs.tried, (id) => Atomics.load(engines, slots.get(id)!))) {
+        if (found.length >= most) return found;
+        found.push(each);
+      }
+    }
+    return found;
   }
 
   /** Kept for requests that ask nothing of their own, which most do. */
-  #byPlan(className: string, needs: RequestNeeds): RuledOutByPlan {
+  #byPlan(chunk: number, className: string, needs: RequestNeeds): RuledOutByPlan {
+    const engines = this.#chunks![chunk]!;
     if (needs.needs !== 0 || needs.contextTokens !== 0 || needs.residency !== null)
-      return ruledOutByPlan(this.snapshot, className, needs);
-    let byPlan = this.#plain.get(className);
-    if (byPlan === undefined) {
-      byPlan = ruledOutByPlan(this.snapshot, className, needs);
-      this.#plain.set(className, byPlan);
+      return ruledOutByPlan(engines, className, needs);
+    let ofClass = this.#plain.get(className);
+    if (ofClass === undefined) {
+      ofClass = [];
+      this.#plain.set(className, ofClass);
     }
-    return byPlan;
+    ofClass[chunk] ??= ruledOutByPlan(engines, className, needs);
+    return ofClass[chunk];
   }
 
   #tellWhenIdle(): void {
     if (this.#retired && this.#users === 0) this.#onIdle(this);
   }
+}
+
+const ENGINES_A_CHUNK = 128;
+
+/** The snapshot with some of its engines each, in order. */
+function chunksOf(snapshot: ClusterSnapshot): ClusterSnapshot[] {
+  const engines = Object.entries(snapshot.engines);
+  return Array.from({ length: Math.ceil(engines.length / ENGINES_A_CHUNK) }, (_, chunk) => {
+    const own = engines.slice(chunk * ENGINES_A_CHUNK, (chunk + 1) * ENGINES_A_CHUNK);
+    return { ...snapshot, engines: Object.fromEntries(own) };
+  });
 }
 
 /** A tenant as a number; 0 = none. */

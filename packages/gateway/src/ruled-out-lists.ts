@@ -1,6 +1,9 @@
 import type { ClusterSnapshot } from "@guidevane/core";
 import type { RequestNeeds, RuledOut } from "@guidevane/selector";
 
+/** Engines that a list names: of a fleet that has more the rest is left out. */
+export const LISTED_MAX = 80;
+
 /** Which engines could not take a request; shared by all requests that it holds for. */
 export interface RuledOutList {
   readonly engines: readonly RuledOut[];
@@ -13,7 +16,8 @@ export interface RuledOutSource {
   readonly snapshot: Pick<ClusterSnapshot, "engines">;
   /** Rises when the state of an engine changes. */
   readonly stateVersion: number;
-  ruledOut(className: string, needs: RequestNeeds): RuledOut[];
+  /** The first ones, `most` of them at the most. */
+  ruledOut(className: string, needs: RequestNeeds, most: number): RuledOut[];
 }
 
 /** What a request asks of engines, as the selector read it. */
@@ -27,7 +31,7 @@ export interface RuledOutAsk {
 }
 
 /**
- * Lists of ruled-out engines. To make one takes a look at every engine of the snapshot, which costs more than to choose one,
+ * Lists of ruled-out engines. To make one takes a look at many engines of the snapshot, which costs more than to choose one,
  * so requests that ask the same share it until an engine's state changes.
  */
 export class RuledOutLists {
@@ -86,7 +90,8 @@ class ListsOfSource {
     const version = this.#source.stateVersion;
     if (kept !== undefined && kept.version === version) return kept;
     const { needs, contextTokens, residency } = ask;
-    const engines = this.#source.ruledOut(ask.className, { needs, contextTokens, residency, tried: NONE_TRIED });
+    const asked = { needs, contextTokens, residency, tried: NONE_TRIED };
+    const engines = this.#source.ruledOut(ask.className, asked, LISTED_MAX);
     // The same list again stays the same one, so that it need not be written down again.
     if (kept !== undefined && isSame(kept.list.engines, engines)) {
       kept.version = version;

@@ -1,3 +1,5 @@
+import { nextTurn } from "./loop-turns.ts";
+
 /** A snapshot as somebody sent it. */
 export interface SnapshotText {
   /** JSON in UTF-8, compressed or not. In shared memory another thread reads it without a copy. */
@@ -28,6 +30,8 @@ export async function gather(pieces: AsyncIterable<Uint8Array>): Promise<Uint8Ar
       throw new RangeError(`a snapshot has at most ${SNAPSHOT_MAX_BYTES} bytes; this one has more`);
     memory.grow(at + piece.length);
     bytes.set(piece, at);
+    // All pieces may be there at once, and new memory is slow.
+    await nextTurn();
   }
   return bytes;
 }
