@@ -1,6 +1,7 @@
 import { type ClusterSnapshot, type PackedSnapshot, unpackSnapshot } from "@guidevane/core";
 import type { RetryRows } from "@guidevane/guard";
 import { holdSlots, type RoutingTable, type SlotRegistry } from "@guidevane/selector";
+import { ENGINES_A_TURN, nextTurn } from "./loop-turns.ts";
 import type { ReadSnapshot } from "./snapshot-reader.ts";
 
 /** Where a snapshot came from. */
@@ -50,6 +51,8 @@ export class CompiledSnapshots {
     const { slots, release } = holdSlots(read.names, this.#registry);
     try {
       const { packed, table } = await read.compile(slots);
+      // To take it from another thread was enough for a turn.
+      if (packed.columns.engines.length > ENGINES_A_TURN) await nextTurn();
       const retryRows = this.#retryRowsOf(unpackSnapshot(packed));
       const compiled = { number: this.#count++, packed, source, table, retryRows };
       this.#held.set(compiled.number, { compiled, holders: new Set([MAKER]), release });

@@ -54,7 +54,8 @@ export async function createRequestPlane(options: RequestPlaneOptions): Promise<
   const compiled: CompiledSnapshots = new CompiledSnapshots(
     registry,
     (snapshot) => watch.retryRowsOf(snapshot),
-    () => watch.states.sweep(compiled.inUse()),
+    // In a turn of its own: whoever let go of it has looked at all engines as well.
+    () => setImmediate(() => watch.states.sweep(compiled.inUse())),
   );
   const reading = new SnapshotReading(factory, state);
   const reader = new SnapshotReader(reading, new SnapshotThread({ selector: factory.kind, state }));

@@ -255,6 +255,8 @@ export class RequestThread {
     // What was told meanwhile is newer than the snapshot.
     if (told === this.#gatewaysTold) this.#gateways = snapshot.gateways;
     else this.#admission.setGateways(this.#gateways);
+    // Then what only that one had is looked for among all engines.
+    if (engines.length > ENGINES_A_TURN) await nextTurn();
     before.retire();
   }
 

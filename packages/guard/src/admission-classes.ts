@@ -55,7 +55,8 @@ function streamWps(
 /** At full load a request takes longer than planned, but not so many times as long: such a figure is a silent class's. */
 const SLOWEST = 10;
 
-function engineLimit({ reserves }: SnapshotCell, cell: number, snapshot: ClusterSnapshot, gateways: number): number {
+/** Most classes have an engine without a limit: of those no more is read. */
+function engineLimit(of: SnapshotCell, cell: number, snapshot: ClusterSnapshot, gateways: number): number {
   const { pairAt, pairEngine, maxStreams } = planColumns(snapshot);
   let sum = 0;
   for (let pair = pairAt[cell]!; pair < pairAt[cell + 1]!; pair++) {
@@ -63,7 +64,7 @@ function engineLimit({ reserves }: SnapshotCell, cell: number, snapshot: Cluster
     if (Number.isNaN(most)) return Number.POSITIVE_INFINITY;
     sum += partOf(most, gateways);
   }
-  for (const { engine } of reserves) {
+  for (const { engine } of of.reserves) {
     const most = snapshot.engines[engine]!.maxStreams;
     if (most === undefined) return Number.POSITIVE_INFINITY;
     sum += partOf(most, gateways);
