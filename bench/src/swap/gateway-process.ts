@@ -4,7 +4,7 @@ import { largeFleet } from "./fleet.ts";
 import { type Turn, watchTurns } from "./turns.ts";
 
 /**
- * A gateway process of a large fleet that tells its parent its address, and, each time that it is asked, the longest turn
+ * A gateway process of a large fleet that tells its parent its addresses, and, each time that it is asked, the longest turn
  * of a request thread since the last time.
  */
 const [engines, classes, threads, control, engineUrl] = process.argv.slice(2) as string[];
@@ -40,4 +40,4 @@ function askWorker(): Promise<Turn> {
 
 process.on("message", async () => process.send!(await longestTurn()));
 process.on("disconnect", () => process.exit());
-process.send!({ url: gateway.url });
+process.send!({ url: gateway.url, adminUrl: gateway.adminUrl });

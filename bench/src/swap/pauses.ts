@@ -5,13 +5,15 @@ import { createServer, type ServerResponse } from "node:http";
 import type { AddressInfo } from "node:net";
 import { fileURLToPath } from "node:url";
 import { gzipSync } from "node:zlib";
-import { type ClusterSnapshot, snapshotTag } from "@guidevane/core";
+import { type ClusterSnapshot, snapshotTag, writeFeedEvent } from "@guidevane/core";
 import { largeFleet, largeSnapshot, MODELS } from "./fleet.ts";
 import type { Turn } from "./turns.ts";
 
 const WARM_MS = 2000;
 const SETTLE_MS = 1000;
 const REQUEST_EVERY_MS = 10;
+/** More often than a control plane tells signals and a Prometheus asks, so that each window has both. */
+const ROUTINE_EVERY_MS = 500;
 
 /** The longest turn of a request thread's event loop in a while. */
 export interface Pause extends Turn {
@@ -29,7 +31,7 @@ export interface SwapPauses {
 /**
  * What a request thread of a whole gateway is kept from its requests for while a snapshot of so many engines and classes
  * comes in: fetched from a control plane over HTTP, checked, made ready, swapped, and its predecessor let go, under a
- * hundred requests/s.
+ * hundred requests/s, while it hears of the engines' signals and is scraped.
  */
 export async function swapPauses(
   threads: number,
@@ -40,9 +42,9 @@ export async function swapPauses(
   const stub = await startStub();
   const fleet = await largeFleet(engines, classes, (id) => `${stub.url}/${id}`);
   const publications = Array.from({ length: count }, (_, at) => wireOf(largeSnapshot(fleet, at + 1)));
-  const plane = await startPlane();
+  const plane = await startPlane([...fleet.engines.keys()]);
   const child = start("./gateway-process.ts", [engines, classes, threads, plane.url, stub.url]);
-  const [{ url }] = (await once(child, "message")) as [{ url: string }];
+  const [{ url, adminUrl }] = (await once(child, "message")) as [{ url: string; adminUrl: string }];
   const yardstick = start("./yardstick-process.ts", []);
   await once(yardstick, "message");
   const longestPause = async (): Promise<Pause> => {
@@ -52,6 +54,9 @@ export async function swapPauses(
   let version = 0;
   const stopAsking = keepAsking(url, classes, (seen) => {
     version = seen;
+  });
+  const stopScraping = repeat(ROUTINE_EVERY_MS, async () => {
+    await (await fetch(`${adminUrl}/metrics`)).text();
   });
   try {
     await pause(WARM_MS);
@@ -69,7 +74,7 @@ export async function swapPauses(
     }
     return { swaps, still };
   } finally {
-    await stopAsking();
+    await Promise.all([stopAsking(), stopScraping()]);
     await Promise.all([child, yardstick].map(end));
     plane.stop();
     stub.stop();
@@ -126,8 +131,16 @@ async function startStub() {
 }
 
 /** A control plane as far as a gateway needs one. */
-async function startPlane() {
+async function startPlane(engines: readonly string[]) {
   let current: Wire | null = null;
+  const signal = { value: 1, state: "fresh", ageMs: 900 } as const;
+  const signals = { running: signal, waiting: signal, kvUsage: signal, readyReplicas: signal };
+  const data = { engines: Object.fromEntries(engines.map((id) => [id, signals])) };
+  const text = writeFeedEvent({ event: "signals", data });
+  const feeds = new Set<ServerResponse>();
+  const telling = setInterval(() => {
+    for (const feed of feeds) feed.write(text);
+  }, ROUTINE_EVERY_MS);
   const polls = new Set<ServerResponse>();
   const answer = (response: ServerResponse, { tag, bytes, sha256 }: Wire): void => {
     response.writeHead(200, {
@@ -141,9 +154,10 @@ async function startPlane() {
   };
   const server = createServer((request, response) => {
     request.resume();
-    if (request.url!.startsWith("/v1/feed"))
-      response.writeHead(200, { "content-type": "text/event-stream" }).write(":\n\n");
-    else if (!request.url!.startsWith("/v1/snapshot")) response.writeHead(204).end();
+    if (request.url!.startsWith("/v1/feed")) {
+      response.writeHead(200, { "content-type": "text/event-stream" }).flushHeaders();
+      feeds.add(response);
+    } else if (!request.url!.startsWith("/v1/snapshot")) response.writeHead(204).end();
     else if (current === null || request.headers["if-none-match"] === `"${current.tag}"`) polls.add(response);
     else answer(response, current);
   });
@@ -157,6 +171,7 @@ async function startPlane() {
       polls.clear();
     },
     stop(): void {
+      clearInterval(telling);
       server.closeAllConnections();
       server.close();
     },
@@ -166,7 +181,6 @@ async function startPlane() {
 /** Sends requests of all classes one after the other, until stopped; tells the snapshot that each was routed by. */
 function keepAsking(url: string, classes: number, onSnapshot: (version: number) => void): () => Promise<void> {
   let asked = 0;
-  const running = new Set<Promise<void>>();
   const ask = async (): Promise<void> => {
     const body = `{"model":"m${asked % MODELS}","messages":[{"role":"user","content":"talk ${asked}"}]}`;
     const headers = { "content-type": "application/json", "x-guidevane-class": `k${asked++ % classes}` };
@@ -175,10 +189,16 @@ function keepAsking(url: string, classes: number, onSnapshot: (version: number) 
     if (answer.status !== 200) throw new Error(`a request was answered ${answer.status}: ${text}`);
     onSnapshot(Number(answer.headers.get("x-guidevane-snapshot")));
   };
+  return repeat(REQUEST_EVERY_MS, ask);
+}
+
+/** Begins it again and again until stopped, whether the last one is over or not. */
+function repeat(everyMs: number, task: () => Promise<void>): () => Promise<void> {
+  const running = new Set<Promise<void>>();
   const timer = setInterval(() => {
-    const asking = ask().finally(() => running.delete(asking));
-    running.add(asking);
-  }, REQUEST_EVERY_MS);
+    const doing = task().finally(() => running.delete(doing));
+    running.add(doing);
+  }, everyMs);
   return async () => {
     clearInterval(timer);
     await Promise.all(running);
