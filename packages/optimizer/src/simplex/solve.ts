@@ -8,7 +8,7 @@ import { extract } from "./extract.ts";
 import { createGrid, regrid } from "./grid.ts";
 import { createNetwork, type Network } from "./network.ts";
 import { enterInRounds } from "./rounds.ts";
-import { createPricing, takeSinks } from "./simplex.ts";
+import { createPricing, runSimplex, takeSinks } from "./simplex.ts";
 import { letGo, standStill } from "./stand.ts";
 import { keepWarm, plant, type Warm } from "./warm.ts";
 
