@@ -79,6 +79,10 @@ it("says so when the plan gives an engine none of the class", () => {
   expect(ruledOut(withIdle, "chat", nothing, healthy)).toEqual([
     { engine: "idle", by: "plan", message: "the plan gives it none of this class" },
   ]);
+  const drained = (id: string) => (id === "idle" ? STATE.draining : STATE_HEALTHY);
+  expect(ruledOut(withIdle, "chat", nothing, drained)).toEqual([
+    { engine: "idle", by: "draining", message: "is draining" },
+  ]);
 });
 
 describeRouters(describe, "ruledOut", (load) => {

@@ -54,7 +54,7 @@ export function ruledOutByPlan(
 }
 
 /**
- * Those, and the ones that were tried or take nothing just now.
+ * Those, and the ones that were tried or take nothing just now: of one that the plan gives nothing this is why.
  *
  * @param stateOf the state word of an engine
  */
@@ -65,11 +65,14 @@ export function ruledOutNow(
 ): RuledOut[] {
   const found: RuledOut[] = [];
   for (const each of byPlan) {
-    if (typeof each !== "string") found.push(each);
-    else {
-      const why = away(tried.has(each), stateOf(each));
-      if (why !== null) found.push({ engine: each, ...why });
+    if (typeof each !== "string" && each.by !== "plan") {
+      found.push(each);
+      continue;
     }
+    const engine = typeof each === "string" ? each : each.engine;
+    const why = away(tried.has(engine), stateOf(engine));
+    if (why !== null) found.push({ engine, ...why });
+    else if (typeof each !== "string") found.push(each);
   }
   return found;
 }
