@@ -128,7 +128,7 @@ describe("guidevane solve", { timeout: 60_000 }, () => {
   });
 
   it.each([
-    ["no such file", ["/nowhere.json"], 'problem file: can\'t read "/nowhere.json" (ENOENT)'],
+    ["no such file", ["/nowhere.json"], 'problem file: can\'t read "/nowhere.json" (no such file)'],
     [
       "an unknown solver",
       ["two.json", "--solver", "magic"],

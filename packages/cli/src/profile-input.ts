@@ -2,6 +2,7 @@ import { createReadStream } from "node:fs";
 import { createGunzip } from "node:zlib";
 import { GuidevaneError } from "@guidevane/core";
 import type { LoadCurves } from "@guidevane/signals";
+import { unreadable } from "./unreadable.ts";
 
 /** What logs of requests do not say. */
 export interface LogFlags {
@@ -72,10 +73,7 @@ async function* chunksOf(path: string): AsyncGenerator<Uint8Array> {
     file.on("error", (error) => plain.destroy(error));
     yield* file.pipe(plain);
   } catch (error) {
-    const why = (error as NodeJS.ErrnoException).code ?? String(error);
-    throw new GuidevaneError("bad_usage", `file of measurements: can't read ${JSON.stringify(path)} (${why})`, {
-      cause: error,
-    });
+    throw unreadable("file of measurements", path, error);
   } finally {
     // Whoever reads only the head leaves it open.
     file.destroy();

@@ -109,7 +109,11 @@ describe("the program", { timeout: 60_000 }, () => {
     ["a command that is not there", ["doctor", "x"], "unknown command 'doctor'"],
     ["a flag that is not there", ["up", "--fast"], "unknown option '--fast'"],
     ["a flag that is missing", ["control"], "required option '--fleet <file>'"],
-    ["a fleet file that is not there", ["fleet", "check", "/nowhere.yaml"], 'can\'t read "/nowhere.yaml" (ENOENT)'],
+    [
+      "a fleet file that is not there",
+      ["fleet", "check", "/nowhere.yaml"],
+      'can\'t read "/nowhere.yaml" (no such file)',
+    ],
     ["a port that can't be", ["up", "--port", "70000"], '--port: must be a port, 0 to 65535 (got "70000")'],
     ["a demand that can't be", ["up", "--demand", "lots"], '--demand: must be talk or none (got "lots")'],
     ["a scale", ["up", "--scale", "1.5"], '--scale: must be above 0 and at most 1 (got "1.5")'],

@@ -70,7 +70,7 @@ function createProgram(output: Output): Command {
   const program = new Command("guidevane")
     .description("An inference load balancer that solves for its weights, proves them and explains them")
     .version(VERSION)
-    .showHelpAfterError("(guidevane --help lists the commands)")
+    .showHelpAfterError("(guidevane --help lists the commands, guidevane COMMAND --help what one takes)")
     .configureOutput({ writeOut: output.out, writeErr: output.err })
     .exitOverride();
   program.addHelpText(

@@ -1,6 +1,7 @@
 import { readFile } from "node:fs/promises";
 import { dirname, resolve } from "node:path";
-import { type Fleet, GuidevaneError, loadFleet, type Profile, parseProfile } from "@guidevane/core";
+import { type Fleet, loadFleet, type Profile, parseProfile } from "@guidevane/core";
+import { unreadable } from "./unreadable.ts";
 
 /**
  * A fleet file and the files that it names; their paths are relative to it.
@@ -39,7 +40,6 @@ export async function readInput(name: string, path: string): Promise<string> {
   try {
     return await readFile(path, "utf8");
   } catch (error) {
-    const why = (error as NodeJS.ErrnoException).code ?? String(error);
-    throw new GuidevaneError("bad_usage", `${name}: can't read ${JSON.stringify(path)} (${why})`, { cause: error });
+    throw unreadable(name, path, error);
   }
 }

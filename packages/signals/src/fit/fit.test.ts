@@ -157,6 +157,7 @@ describe("what a token costs", () => {
 describe("a file of points", () => {
   it.each([
     ["a header without a column", "isl,osl,load_var\n1,1,concurrency", /header must name load_value/],
+    ["what is no table", "# Words\n\nmore, and more, words", /no log of requests, and no points: .* name isl/],
     ["a number that is none", `${HEAD}\nH100,m,x,100,concurrency,4,50,10`, /line 2: isl: .*"x"/],
     ["NaN", `${HEAD}\nH100,m,10,100,concurrency,4,NaN,10`, /line 2: ttft_ms: .*"NaN"/],
     ["infinity", `${HEAD}\nH100,m,10,100,concurrency,1e999,50,10`, /line 2: load_value: .*"1e999"/],

@@ -71,13 +71,20 @@ type Row = Readonly<Record<string, string>>;
 
 function readRows(text: string, name: string): { row: Row; line: number }[] {
   try {
-    const records = parse(text, { columns: true, bom: true, info: true, skip_empty_lines: true, trim: true }) as {
+    // Before any row: one of another length says nothing of a file that is no such table at all.
+    const columns = (header: string[]): string[] => {
+      const missing = ["isl", "osl", "load_var", "load_value"].find((column) => !header.includes(column));
+      if (missing !== undefined)
+        throw new GuidevaneError(
+          "bad_points",
+          `${name}: no log of requests, and no points: the header must name ${missing}`,
+        );
+      return header;
+    };
+    const records = parse(text, { columns, bom: true, info: true, skip_empty_lines: true, trim: true }) as {
       record: Row;
       info: { lines: number };
     }[];
-    for (const column of ["isl", "osl", "load_var", "load_value"])
-      if (records[0] !== undefined && !Object.hasOwn(records[0].record, column))
-        throw new GuidevaneError("bad_points", `${name}: the header must name ${column}`);
     return records.map(({ record, info }) => ({ row: record, line: info.lines }));
   } catch (error) {
     if (GuidevaneError.is(error)) throw error;
