@@ -49,6 +49,8 @@ async function up(flags: UpFlags): Promise<void> {
   if (flags.demand !== "talk" && flags.demand !== "none") badUsage("--demand", flags.demand, "must be talk or none");
   const file = flags.fleet ?? DEFAULT_FLEET;
   const asked = await readFleet(file);
+  const factor =
+    flags.scale === undefined ? scaleFactor(asked, availableParallelism()) : parseScale("--scale", flags.scale);
   const ports = planPorts(asked, parsePort("--port", flags.port));
   const taken = await takenPorts(ports);
   if (taken.length > 0)
@@ -56,8 +58,6 @@ async function up(flags: UpFlags): Promise<void> {
       `port ${taken.join(", ")} is in use by another program; try --port N (npm start -- --port N)`,
     );
 
-  const factor =
-    flags.scale === undefined ? scaleFactor(asked, availableParallelism()) : parseScale("--scale", flags.scale);
   const stopped = untilStopped();
   const folder = await mkdtemp(join(tmpdir(), "guidevane-"));
   const group = new ChildGroup();
