@@ -271,3 +271,27 @@ describe("a verdict", () => {
     expect(penalties.verdict("e0").factor).toBe(1);
   });
 });
+
+describe("an engine that leaves the fleet", () => {
+  it("is forgotten at that tick: one that comes back by its name begins anew", () => {
+    const penalties = new Penalties(0);
+    const [whole, gone] = [evenFleet(3), nameOf(2)];
+    let [nowMs, attempt] = [0, 0];
+    const round = (fleet: typeof whole): void => {
+      for (const engine of whole.engines.keys()) {
+        penalties.began(attempt, { engine, requestClass: "chat", ttftMs: 100, tbotMs: 10 }, nowMs);
+        penalties.firstToken(attempt, 300);
+        penalties.ended(attempt++, "success", 10);
+      }
+      nowMs += PENALTY_TICK_MS;
+      penalties.tick(fleet, nowMs);
+    };
+    for (let tick = 0; tick < 3; tick++) round(whole);
+    expect(penalties.ttftRatio(gone)).toBeGreaterThan(1);
+    round(evenFleet(2));
+    expect(penalties.ttftRatio(gone)).toBeNull();
+    // Two values of its own are too few to say anything.
+    for (let tick = 0; tick < 2; tick++) round(whole);
+    expect(penalties.ttftRatio(gone)).toBeNull();
+  });
+});

@@ -120,11 +120,12 @@ export class Penalties {
    * @returns the engines that have a verdict now or had one before
    */
   tick(fleet: PenaltyFleet, nowMs: number): Iterable<string> {
-    this.#forgetGone(fleet);
     this.#forgetOut(fleet);
     this.#judgeAnswers(nowMs);
     this.#countOverdue(nowMs);
     this.#paces.judge(this.#engines, nowMs);
+    // Only now: what those answered last still tells of the base rate, and judging paces would bring back what was forgotten.
+    this.#forgetGone(fleet);
     const wishes: PenaltyWish[] = [];
     const wishesOf = new Map<string, readonly PenaltyWish[]>();
     for (const engine of this.#awake) {
