@@ -1,5 +1,8 @@
+import { seededRandom } from "@guidevane/core";
 import { describe, expect, it } from "vitest";
-import { Penalties } from "./penalties.ts";
+import { BaseRate } from "./base-rate.ts";
+import { EnginePenalty } from "./engine-penalty.ts";
+import { PENALTY_TICK_MS, Penalties } from "./penalties.ts";
 import { evenFleet, nameOf } from "./penalty-harness.fixture.ts";
 import { PENALTY_FLOOR } from "./penalty-ramp.ts";
 
@@ -45,4 +48,78 @@ describe("a tick", () => {
     expect(penalties.verdict("e0").evidence).toBeNull();
     expect(penalties.awake).toBe(0);
   });
+
+  it("finds in an engine that slept what looking at it at each tick finds", () => {
+    let [slept, suspected] = [0, 0];
+    for (let seed = 1; seed <= 8; seed++) {
+      const random = seededRandom(seed);
+      const { penalties, fleet, answer } = start(4);
+      const watched = watchEngine();
+      let faultRate = 0;
+      for (let nowMs = PENALTY_TICK_MS; nowMs < 600_000; nowMs += PENALTY_TICK_MS) {
+        // Half a minute of answers, of silence or of faults.
+        if (nowMs % 30_000 === 0) faultRate = random() < 0.5 ? 0 : 0.4;
+        const answers = Math.floor(nowMs / 30_000) % 2 === 0 && random() < 0.7 ? 1 + Math.floor(3 * random()) : 0;
+        for (let at = 0; at < answers; at++) {
+          const outcome = random() < faultRate ? "fault" : "success";
+          answer(0, outcome, nowMs - 1);
+          watched.answer(outcome, nowMs - 1);
+        }
+        penalties.tick(fleet, nowMs);
+        watched.tick(nowMs);
+        const { evidence } = penalties.verdict("e0");
+        expect(evidence).toEqual(watched.evidence(nowMs));
+        if (penalties.awake === 0) slept++;
+        if (evidence !== null) suspected++;
+      }
+    }
+    expect(slept).toBeGreaterThan(1000);
+    expect(suspected).toBeGreaterThan(1000);
+  });
+
+  it("forgets an engine that left while it slept", () => {
+    const { penalties, fleet } = start(8);
+    const ticks = 20;
+    for (let at = 0; at < 8 * ticks; at++) {
+      const nowMs = Math.floor(at / 8) * PENALTY_TICK_MS;
+      if (at % 8 === 0) penalties.tick(fleet, nowMs);
+      penalties.began(at, { engine: nameOf(at % 8), requestClass: "chat", ttftMs: 200, tbotMs: 15 }, nowMs);
+      penalties.firstToken(at, 220);
+      penalties.ended(at, "success", 15);
+    }
+    penalties.tick(fleet, ticks * PENALTY_TICK_MS);
+    expect(penalties.awake).toBe(0);
+    expect(penalties.ttftRatio("e0")).toBeGreaterThan(1);
+    penalties.tick({ ...fleet, engines: new Map([...fleet.engines].slice(1)) }, 60_000);
+    expect(penalties.ttftRatio("e0")).toBeNull();
+    expect(penalties.ttftRatio("e1")).toBeGreaterThan(1);
+  });
 });
+
+/** The tests of one engine of a fleet where all others are silent, looked at at each tick whatever was heard. */
+function watchEngine() {
+  const baseRate = new BaseRate(0);
+  let engine: EnginePenalty | null = null;
+  let answers: { readonly fault: boolean; readonly beganMs: number }[] = [];
+  return {
+    answer(outcome: "success" | "fault", nowMs: number): void {
+      engine ??= new EnginePenalty(nameOf(0), baseRate.design(1), nowMs);
+      engine.began(nowMs);
+      answers.push({ fault: outcome === "fault", beganMs: nowMs });
+    },
+    tick(nowMs: number): void {
+      let [faults, healthy] = [0, 0];
+      for (const { fault, beganMs } of answers) {
+        if (engine?.healthy) {
+          healthy += 1;
+          if (fault) faults += 1;
+        }
+        engine?.answered(fault, beganMs, nowMs);
+      }
+      answers = [];
+      baseRate.add(faults, healthy, nowMs);
+      engine?.tick((answersPerS) => baseRate.design(answersPerS), nowMs);
+    },
+    evidence: (nowMs: number) => engine?.evidence(new Set(), nowMs) ?? null,
+  };
+}
