@@ -21,6 +21,7 @@ async function start(selector: "ts" | "native") {
   const clock = new ManualClock();
   const died: number[] = [];
   const told: { readonly thread: number; readonly why: string; readonly replacedInMs: number }[] = [];
+  const back: number[] = [];
   const replaced: number[] = [];
   const heard: number[] = [];
   const { gateway } = await fleetOf({ a: "http://127.0.0.1:1" });
@@ -30,7 +31,11 @@ async function start(selector: "ts" | "native") {
     worker: new URL("./testing/brief-worker.ts", import.meta.url),
     count: 2,
     clock,
-    logger: { ...silent, error: (facts) => told.push(facts as (typeof told)[number]) },
+    logger: {
+      ...silent,
+      error: (facts) => told.push(facts as (typeof told)[number]),
+      info: (facts) => back.push((facts as { thread: number }).thread),
+    },
     selector,
     state: new SlotRegistry({ threads: 2 }).state,
     retryMemory: createRetryMemory(),
@@ -58,7 +63,7 @@ async function start(selector: "ts" | "native") {
     threads.controlHeard();
     return sumMetrics(await asked);
   };
-  return { threads, died, told, replaced, heard, clock, sum };
+  return { threads, died, told, back, replaced, heard, clock, sum };
 }
 
 describe("what a request thread counted that dies", () => {
@@ -90,15 +95,18 @@ describe("request threads that die before they are told to listen", () => {
   });
 
   it("are told of once for each step of the wait, and no more at the longest", async () => {
-    const { died, told, replaced, clock } = await start("native");
+    const { died, told, back, replaced, clock } = await start("native");
     const deathsOf = (thread: number) => died.filter((each) => each === thread).length;
-    while (deathsOf(0) < 8 || deathsOf(1) < 8) {
+    while (deathsOf(0) < 9 || deathsOf(1) < 9) {
       // All that were started.
       await eventually(() => died.length === 2 + replaced.length);
       clock.advance(10_000);
     }
     expect(told.filter(({ thread }) => thread === 0)).toHaveLength(7);
     expect(told.filter(({ thread }) => thread === 1)).toHaveLength(7);
+    // Nor that there is another one, which has not lived long enough to say so.
+    expect(back.filter((thread) => thread === 0)).toHaveLength(7);
+    expect(back.filter((thread) => thread === 1)).toHaveLength(7);
     expect(told.every(({ why }) => why.includes("in TypeScript alone"))).toBe(true);
     // Which of the two waits for less than the step at a time is the one that died last.
     expect(Math.max(...told.map(({ replacedInMs }) => replacedInMs))).toBeLessThanOrEqual(10_000);
