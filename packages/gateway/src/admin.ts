@@ -100,9 +100,11 @@ function failure(code: string, message: string): unknown {
 
 /** `GET /v1/engines`, CONTRACT §7, in parts: this thread may serve requests. */
 function* engineAnswers({ states, penaltyOf, inFlight, snapshot, nowMs }: AdminParts): Generator<void, string> {
+  // Both at one moment: engines that join meanwhile are not in this snapshot.
+  const engines = states.all();
   const shares = yield* sharesOf(snapshot());
   const texts: string[] = [];
-  for (const { id, spec, health } of states.all()) {
+  for (const { id, spec, health } of engines) {
     if (texts.length > 0 && texts.length % ENGINES_A_TURN === 0) yield;
     const facts = health.facts();
     const { factor, evidence } = penaltyOf(id);
