@@ -5,11 +5,15 @@ const NEAREST = 5;
 /** Names are compared up to here: the comparison takes the square of it. */
 const COMPARED = 64;
 
-/** The names that an unknown one could have been, for the end of a message: all of a few, of many those most like it. */
-export function knownNames(unknown: string, known: Iterable<string>): string {
+/**
+ * The names that an unknown one could have been, for the end of a message: all of a few, of many those most like it.
+ *
+ * @param what the names are; default "known"
+ */
+export function knownNames(unknown: string, known: Iterable<string>, what = "known"): string {
   const names = [...known];
   if (names.length === 0) return "there is none";
-  if (names.length <= LISTED_MAX) return `known: ${names.join(", ")}`;
+  if (names.length <= LISTED_MAX) return `${what}: ${names.join(", ")}`;
   const wanted = unknown.slice(0, COMPARED).toLowerCase();
   const ranked = names.map((name) => ({ name, edits: editsBetween(wanted, name.slice(0, COMPARED).toLowerCase()) }));
   ranked.sort((a, b) => a.edits - b.edits);

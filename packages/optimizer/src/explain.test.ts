@@ -200,7 +200,7 @@ demandRps: { ${places.map((place, at) => `c${place}: { long: ${5 + 2 * at}, shor
     const far = planned(
       await twoEngines(KNOTS, 10, WALL, ", quick: { model: m, work: 1.0, needs: { networkMs: 50 } }"),
     );
-    expect(() => explain(far, "a", "quick", "far")).toThrow("far may not serve quick from a; known: near");
+    expect(() => explain(far, "a", "quick", "far")).toThrow("far may not serve quick from a; those that may: near");
   });
 });
 

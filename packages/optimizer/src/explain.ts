@@ -99,7 +99,7 @@ function noSuchEngine({ clusters }: Publication, { cluster, class: requestClass,
   return new GuidevaneError(
     "bad_usage",
     all.has(id)
-      ? `${id} may not serve ${requestClass} from ${cluster}; ${knownNames(id, able)}`
+      ? `${id} may not serve ${requestClass} from ${cluster}; ${knownNames(id, able, "those that may")}`
       : `${id} is not an engine; ${knownNames(id, all)}`,
   );
 }
