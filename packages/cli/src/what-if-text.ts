@@ -38,7 +38,7 @@ function engineTable(engines: readonly EngineMove[]): string {
     used(loadWps.after, capacityWps.after),
     show(worthMs.after),
   ]);
-  return capped(["engine", "load now", "then", "capacity now", "then", "used now", "then", "worth then"], rows);
+  return capped(["engine", "work/s now", "then", "capacity now", "then", "used now", "then", "worth then"], rows);
 }
 
 function weightTable(weights: readonly WeightMove[]): string {
@@ -50,7 +50,7 @@ function weightTable(weights: readonly WeightMove[]): string {
     percent(weight.after),
     signed(rps.after - rps.before),
   ]);
-  return capped(["cluster", "class", "engine", "weight now", "then", "requests/s"], rows);
+  return capped(["cluster", "class", "engine", "weight now", "then", "requests/s moved"], rows);
 }
 
 function capped(head: readonly string[], rows: readonly (readonly string[])[]): string {

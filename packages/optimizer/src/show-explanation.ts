@@ -24,7 +24,7 @@ export function showExplanation(explanation: Explanation): string {
     whyShed,
     sentence,
   } = explanation;
-  const head = ["engine", "weight", ...COLUMNS.map(([, title]) => title), "sum", "too dear by", "load", "binds"];
+  const head = ["engine", "weight", ...COLUMNS.map(([, title]) => title), "sum", "too dear by", "used", "binds"];
   const rows = engines.map((each) => [
     each.engine,
     `${(100 * each.weight).toFixed(2)} %`,
