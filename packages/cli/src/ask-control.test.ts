@@ -103,7 +103,9 @@ describe("guidevane explain", { timeout: 60_000 }, () => {
     await fetch(`${control.adminUrl}/v1/pins`, { method: "POST", body: JSON.stringify(PIN) });
     const { code, stdout } = await run("explain");
     expect(code).toBe(0);
-    expect(stdout).toMatch(/^version \d+\n\ncluster +class +requests\/s +latency ms +detour ms +shed +price ms\n/);
+    expect(stdout).toMatch(
+      /^version \d+, published because \S.*\n\ncluster +class +requests\/s +latency ms +detour ms +shed +price ms\n/,
+    );
     expect(stdout).toMatch(/^b +chat +120 +[\d.]+ +1[45]\.\d +0\.00 % +[\d.]+ *$/m);
     expect(stdout).toMatch(/^\(fleet\) +250 /m);
     expect(stdout).toContain("no weights can cost less than");
@@ -154,7 +156,7 @@ describe("guidevane diff", { timeout: 60_000 }, () => {
     const after = await publishedBy(75);
     const { code, stdout } = await run("diff", String(before), String(after));
     expect(code).toBe(0);
-    expect(stdout).toContain(`version ${before} to ${after}\n`);
+    expect(stdout).toContain(`version ${before} to ${after}, published because `);
     expect(stdout).toContain("capacity: engine-b holds 75 units/s, was 100\n");
     const json = JSON.parse((await run("diff", String(before), String(after), "--json")).stdout) as Diff;
     const moved = json.weights.find(({ cluster, engine }) => cluster === "b" && engine === "engine-b")!;

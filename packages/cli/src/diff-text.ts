@@ -1,4 +1,5 @@
 import type { Diff, ExplainedMove, InputKind } from "@guidevane/optimizer";
+import { because } from "./fleet-explanation.ts";
 import { showTable } from "./table.ts";
 
 /** In the order in which inputs are changed. */
@@ -8,10 +9,10 @@ const MOST_CHANGES = 20;
 const MOST_MOVES = 40;
 
 /** What changed between two versions, and a table of moves whose parts sum to the whole as printed. */
-export function showDiff({ from, to, changed, weights }: Diff): string {
+export function showDiff({ from, to, why, changed, weights }: Diff): string {
   const lines = KINDS.flatMap((kind) => changed[kind].map((what) => `${kind}: ${what}\n`));
   const parts = [
-    `version ${from} to ${to}\n`,
+    `version ${from} to ${to}${because(why)}\n`,
     lines.length === 0 ? "no input changed\n" : capped(lines, MOST_CHANGES),
     weights.length === 0 ? "no weight moved\n" : showMoves(weights),
   ];

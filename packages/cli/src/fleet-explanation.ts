@@ -6,12 +6,21 @@ import { showTable } from "./table.ts";
 export interface FleetExplanation extends PlanFigures {
   /** null: advice, which is not published. */
   readonly version: number | null;
+  /** What it was published for; null = not known. */
+  readonly why: string | null;
   readonly certificate?: Certificate;
   readonly operator: OperatorAnswer;
 }
 
 /** What a plan means for every cluster, for a person: latency, detour and shed share, how good it is, and who holds it. */
-export function showFleetExplanation({ version, certificate, fleet, clusters, operator }: FleetExplanation): string {
+export function showFleetExplanation({
+  version,
+  why,
+  certificate,
+  fleet,
+  clusters,
+  operator,
+}: FleetExplanation): string {
   const rows = clusters.flatMap((each) => {
     const ofClass = (cell: (typeof each.classes)[number], cluster: string) =>
       row(cluster, cell.class, cell, cell.priceMs.toFixed(1), cell.pinned);
@@ -20,7 +29,7 @@ export function showFleetExplanation({ version, certificate, fleet, clusters, op
     return [row(each.cluster, "", each, ""), ...each.classes.map((cell) => ofClass(cell, ""))];
   });
   const parts = [
-    version === null ? "advice: not published\n" : `version ${version}\n`,
+    version === null ? "advice: not published\n" : `version ${version}${because(why)}\n`,
     showTable(HEAD, [...rows, row("(fleet)", "", fleet, "")]),
   ];
   if (certificate !== undefined) {
@@ -46,6 +55,11 @@ function row(cluster: string, name: string, figures: TrafficFigures, price: stri
     `${(100 * figures.shed).toFixed(2)} %`,
     price,
   ];
+}
+
+/** What a version was published for, after its number. */
+export function because(why: string | null): string {
+  return why === null ? "" : `, published because ${why}`;
 }
 
 /** A line for each thing that an operator holds. */

@@ -100,7 +100,7 @@ describe("POST /v1/what-if and GET /v1/diff", { timeout: 60_000 }, () => {
     const e2 = answer.engines.find(({ engine }) => engine === "e2")!;
     expect([e2.capacityWps.before, e2.capacityWps.after]).toEqual([120, 0]);
     const diff = (await (await get("/v1/diff?from=1&to=1")).json()) as Diff;
-    expect(diff).toMatchObject({ from: 1, to: 1, weights: [] });
+    expect(diff).toMatchObject({ from: 1, to: 1, why: "nothing was published before", weights: [] });
     expect(((await (await get("/v1/operator")).json()) as OperatorAnswer).version).toBe(1);
   });
 

@@ -19,7 +19,7 @@ export async function serveExplain(control: Control, url: URL, response: ServerR
   if (cluster === null && requestClass === null && engine === null) {
     const [snapshot] = publication.clusters.values();
     const { certificate } = snapshot ?? {};
-    const head = { version, published: version !== null, certificate };
+    const head = { version, why: publication.why ?? null, published: version !== null, certificate };
     sendJson(response, 200, { ...head, ...planFigures(publication), operator: operatorAnswer(control) });
     return;
   }

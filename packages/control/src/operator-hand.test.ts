@@ -41,7 +41,7 @@ describe("a freeze", () => {
       at: new Date(test.clock.wallMs()).toISOString(),
       gapMs: null,
       gap: null,
-      why: "nothing is published yet",
+      why: "nothing was published before",
     });
     expect(test.logger.warnings).toEqual([]);
 
@@ -112,6 +112,7 @@ describe("a roll back", () => {
     const now = test.store.stored!;
     expect(answer).toMatchObject({ frozen: true, rolledBackTo: 1, version: now.version });
     expect(now.version).toBeGreaterThan(first.version + 1);
+    expect(now.why).toBe("an operator rolled back to version 1");
     for (const [cluster, { cells }] of now.clusters) expect(cells).toEqual(first.clusters.get(cluster)!.cells);
     // A gateway has come since then, and the snapshot says so.
     expect([...first.clusters.values()].map(({ gateways }) => gateways)).toEqual([0, 0]);

@@ -52,7 +52,9 @@ export function rolledBack(
       cells: snapshot.cells.map(({ pin: _pin, ...cell }) => cell),
     });
   }
-  return why.length > 0 ? { ok: false, why } : { ok: true, publication: { clusters, problem: old.problem } };
+  if (why.length > 0) return { ok: false, why };
+  const because = `an operator rolled back to version ${old.version}`;
+  return { ok: true, publication: { clusters, problem: old.problem, why: because } };
 }
 
 function cellFaults(snapshot: ClusterSnapshot, fleet: Fleet): string[] {

@@ -6,6 +6,8 @@ export interface Publication {
   readonly clusters: ReadonlyMap<string, ClusterSnapshot>;
   /** Plain JSON; `verifyCertificate` of the optimizer works from it. */
   readonly problem: unknown;
+  /** What it was published for, to be read after "because". Left out by versions before this was kept. */
+  readonly why?: string;
 }
 
 /** A publication as a store keeps it: stamped. */

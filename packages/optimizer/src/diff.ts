@@ -9,6 +9,8 @@ import { createSimplex } from "./simplex/choose.ts";
 export interface Diff {
   readonly from: number;
   readonly to: number;
+  /** What the later one was published for, to be read after "because"; null = not known. */
+  readonly why: string | null;
   /** What changed, a sentence each. */
   readonly changed: Readonly<Record<InputKind, readonly string[]>>;
   /** Weights that differ, the most requests first. */
@@ -54,6 +56,7 @@ export function diff(
   return {
     from: before.version ?? 0,
     to: after.version ?? 0,
+    why: after.why ?? null,
     changed,
     weights: explainMoves(steps, b.demandRps),
   };

@@ -42,7 +42,7 @@ export function tryGate(
 ): Gate {
   const { gateMs } = inputs.fleet.policy;
   const opened = (why: string): Gate => ({ held: false, why, certificate: null });
-  if (previous === null) return opened("nothing is published yet");
+  if (previous === null) return opened("nothing was published before");
   if (index.cells.length === 0) return opened("there is nothing to route");
   const before = storedColumns(previous.problem);
   if (before === null) return opened("the publication has no problem");

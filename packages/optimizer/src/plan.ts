@@ -87,7 +87,7 @@ export function beginPlan(
     if (solution.status === "capped" && isNoBetter(solution, gate, index))
       return ended({ status: "held", message: solution.message }, null, gate, solved);
     const curves = options.curves ?? createCurveEvaluator("auto");
-    const publication = publish(inputs, problem, index, solution, previous, curves);
+    const publication = { ...publish(inputs, problem, index, solution, previous, curves), why: gate.why };
     const unserved = index.leftOut.map(
       ({ cluster, requestClass }) => `no engine may serve ${requestClass} from ${cluster}`,
     );

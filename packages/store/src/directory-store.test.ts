@@ -36,8 +36,8 @@ describe("a store in a directory", () => {
   it("gives back what was put, with the stamp in every snapshot", async () => {
     const store = openDirectoryStore({ directory, clock: clockAt(77 * SECOND) });
     expect(await store.get()).toBeNull();
-    const put = await store.put(publicationOf(["a", "b"], "first"), 0);
-    expect(put).toMatchObject({ version: 1, epoch: 77 });
+    const put = await store.put({ ...publicationOf(["a", "b"], "first"), why: "an engine came back" }, 0);
+    expect(put).toMatchObject({ version: 1, epoch: 77, why: "an engine came back" });
     const got = await openDirectoryStore({ directory }).get();
     expect(got).toEqual(put);
     expect(got?.clusters.get("b")).toMatchObject({ cluster: "b", version: 1, epoch: 77 });

@@ -21,6 +21,7 @@ import {
   prune,
   readManifest,
   readPublication,
+  whyOf,
   writePublication,
 } from "./publication-files.ts";
 
@@ -107,6 +108,7 @@ class DirectoryStore implements Store {
         [...publication.clusters].map(([name, each]) => [name, { ...each, ...stamp } as ClusterSnapshot]),
       ),
       problem: publication.problem,
+      ...whyOf(publication),
     };
     await writePublication(this.#publications, stored, randomUUID());
     this.#present = stamp;

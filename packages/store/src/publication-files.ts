@@ -29,6 +29,7 @@ const manifestSchema = z.object({
   folder: z.string().regex(/^[0-9a-f-]+$/),
   clusters: z.record(z.string(), blob),
   problem: blob,
+  why: z.string().exactOptional(),
   /** Of all its blobs, compressed. Left out by versions before this was counted. */
   bytes: z.int().nonnegative().exactOptional(),
 });
@@ -73,7 +74,13 @@ export async function readPublication(directory: string, version: number): Promi
     epoch: manifest.epoch,
     clusters: new Map(clusters),
     problem: JSON.parse(await readBlob(directory, problem, manifest.problem.sha256)) as unknown,
+    ...whyOf(manifest),
   };
+}
+
+/** Nothing where it is not known. */
+export function whyOf({ why }: { readonly why?: string }): { readonly why?: string } {
+  return why === undefined ? {} : { why };
 }
 
 async function readBlob(directory: string, name: string, expected: string): Promise<string> {
@@ -128,7 +135,8 @@ async function writeFolder(directory: string, folder: string, publication: Store
   // undefined has no JSON, and a blob must have some.
   const problem = await write("problem", publication.problem ?? null);
   const { version, epoch } = publication;
-  const manifest: Manifest = { format: 1, version, epoch, folder, clusters, problem, bytes: total };
+  const why = whyOf(publication);
+  const manifest: Manifest = { format: 1, version, epoch, folder, clusters, problem, ...why, bytes: total };
   await writeSynced(join(directory, folder, MANIFEST), seal(manifest));
   await syncFolder(join(directory, folder));
   await syncFolder(directory);

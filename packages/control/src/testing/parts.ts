@@ -20,7 +20,7 @@ export class MemoryStore implements Store {
       throw new GuidevaneError("store_conflict", `at ${version}, not ${expectedVersion}`);
     const stamp: Stamp = { version: version + 1, epoch: 1 };
     const clusters = new Map([...publication.clusters].map(([name, each]) => [name, { ...each, ...stamp }]));
-    this.stored = { ...stamp, clusters, problem: publication.problem };
+    this.stored = { ...publication, ...stamp, clusters };
     this.kept.push(this.stored);
     return this.stored;
   }
@@ -80,7 +80,7 @@ export class TestSolver implements Solver {
 }
 
 /** A gate that asked for a solve. */
-export const OPEN = { held: false, why: "nothing is published yet", certificate: null } as const;
+export const OPEN = { held: false, why: "nothing was published before", certificate: null } as const;
 
 export function solved(inputs: PlanInputs): SolveOutcome {
   const publication = evenPublication(inputs);
