@@ -10,6 +10,7 @@ import { serveSnapshot } from "./admin-snapshot.ts";
 import type { Control } from "./control.ts";
 import { engineAnswers } from "./engine-answers.ts";
 import { setAdminState } from "./operator-hand.ts";
+import { REPLACED } from "./tick.ts";
 
 /** The admin API (CONTRACT: admin answers) and the page for an operator. */
 export function createAdminServer(control: Control, guard: Guard, page: AdminPage): Server {
@@ -17,6 +18,9 @@ export function createAdminServer(control: Control, guard: Guard, page: AdminPag
     answer(control, guard, page, request, response).catch((error: unknown) => sendError(response, error));
   });
 }
+
+/** What an operator decides there the next plan keeps to. */
+const DECIDES = /^\/v1\/(freeze|rollback|pins|engines\/[^/]+\/(drain|out))$/;
 
 /** The page served at `/`, with the policy that lets a browser run nothing else. */
 export interface AdminPage {
@@ -35,6 +39,7 @@ async function answer(
   const path = url.pathname;
   admit(request, path, guard);
 
+  if (control.replaced && DECIDES.test(path)) throw new AdminError(409, "replaced", REPLACED);
   const engine = /^\/v1\/engines\/([^/]+)\/(drain|out)$/.exec(path);
   if (engine !== null) {
     only(request, "POST");
@@ -89,6 +94,7 @@ async function answer(
       return sendJson(response, 200, { status: "ok" });
     case "/readyz":
       only(request, "GET");
+      if (control.replaced) return sendJson(response, 503, { status: REPLACED });
       return control.published.current === null
         ? sendJson(response, 503, { status: "no snapshot yet" })
         : sendJson(response, 200, { status: "ok", version: control.published.current.version });

@@ -1,6 +1,7 @@
+import { GuidevaneError } from "@guidevane/core";
 import { afterEach, beforeEach, describe, expect, it } from "vitest";
 import type { SolveOutcome, VerifyOutcome } from "./solver-pool.ts";
-import { arrived, demand, Harness, healthOf, metrics, post, SECOND, until } from "./testing/harness.ts";
+import { arrived, demand, errorOf, Harness, healthOf, metrics, post, SECOND, until } from "./testing/harness.ts";
 import { feedEvents, nextEvent } from "./testing/http.ts";
 import { OPEN } from "./testing/parts.ts";
 
@@ -186,5 +187,26 @@ describe("a tick that fails", () => {
     test.clock.advance(5 * SECOND);
     expect((await newer).headers.get("etag")).toBe('"4-9"');
     expect(await (await fetch(`${url}/metrics`)).text()).toContain("guidevane_leader 0");
+    expect((await fetch(`${url}/readyz`)).status).toBe(200);
+  });
+
+  it("says once that another has taken the store over, is not ready, and takes no operator's word from then on", async () => {
+    const url = await test.started();
+    test.store.failPut = new GuidevaneError("store_replaced", "a writer of epoch 9 has replaced this one of epoch 1");
+    for (let ticks = 1; ticks <= 2; ticks++) {
+      test.clock.advance(5 * SECOND);
+      await until(async () =>
+        (await metrics(url)).includes(`guidevane_publish_total{result="store-conflict"} ${ticks}`),
+      );
+    }
+    expect(test.logger.warnings).toEqual([
+      expect.stringMatching(/^another control plane has taken this store over: .*epoch 9/),
+    ]);
+    expect((await fetch(`${url}/readyz`)).status).toBe(503);
+    expect((await fetch(`${url}/v1/snapshot?cluster=east`)).status).toBe(200);
+    for (const path of ["freeze", "rollback", "pins", "engines/e1/drain", "engines/e1/out"]) {
+      const error = await errorOf(await fetch(`${url}/v1/${path}`, { method: "POST", body: '{"on":true}' }));
+      expect([error.status, error.code]).toEqual([409, "replaced"]);
+    }
   });
 });

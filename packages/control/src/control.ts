@@ -61,6 +61,8 @@ export class Control {
   advice: Publication | null = null;
   /** What the last tick found of the weights that were published before it; null before the first. */
   certified: { readonly wallMs: number; readonly gate: Gate } | null = null;
+  /** A later control plane has the store: what this one solves is refused until it is restarted. */
+  replaced = false;
   #fleet: Fleet;
   /** Health and ready replicas of each engine as last logged: its probe and its metrics page bring the same news. */
   readonly #toldOf = new Map<string, string>();

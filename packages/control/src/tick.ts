@@ -106,19 +106,27 @@ async function follow(control: Control): Promise<TickResult | null> {
   }
 }
 
+/** What a control plane that was replaced says to whoever reads its log or asks it for something. */
+export const REPLACED =
+  "another control plane has taken this store over: this one publishes nothing until it is restarted";
+
 /** After a conflict the other writer's publication is the present one: it is served, and the next tick builds on it. */
 async function putFailed(control: Control, error: unknown): Promise<TickResult> {
   const message = error instanceof Error ? error.message : String(error);
-  if (!GuidevaneError.is(error) || error.code !== "store_conflict")
+  const code = GuidevaneError.is(error) ? error.code : null;
+  if (code !== "store_conflict" && code !== "store_replaced")
     return failed("store-failed", "put", `the store refused the publication: ${message}`);
   control.metrics.leader.set(0);
+  control.replaced ||= code === "store_replaced";
   try {
     const theirs = await control.store.get();
     if (theirs !== null) await control.published.replace(theirs);
   } catch (readError) {
     return failed("store-failed", "get", `the store can't be read: ${String(readError)}`);
   }
-  return failed("store-conflict", "conflict", message);
+  return control.replaced
+    ? failed("store-conflict", "replaced", `${REPLACED}; ${message}`)
+    : failed("store-conflict", "conflict", message);
 }
 
 function failed(

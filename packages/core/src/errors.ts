@@ -15,6 +15,7 @@ export type ErrorCode =
   | "bad_problem"
   | "native_unavailable"
   | "store_conflict"
+  | "store_replaced"
   | "store_unreadable";
 
 /**

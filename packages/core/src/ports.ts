@@ -40,7 +40,8 @@ export interface Store {
   /**
    * Publishes under the next version; the snapshots' own version and epoch are set from the stamp returned.
    *
-   * @throws GuidevaneError `store_conflict` when the present version is not `expectedVersion` (0 = nothing published yet)
+   * @throws GuidevaneError `store_conflict` when the present version is not `expectedVersion` (0 = nothing published yet);
+   * `store_replaced` when a later writer has taken the store over, for good
    */
   put(publication: Publication, expectedVersion: number): Promise<StoredPublication>;
   /** The newest whole publication, or null where there is none. @throws GuidevaneError `store_unreadable` */

@@ -81,7 +81,7 @@ describe("a store in a directory", () => {
     const old = openDirectoryStore({ directory, clock: clockAt(100 * SECOND) });
     await old.put(publicationOf(["a"], "old"), 0);
     await openDirectoryStore({ directory, clock: clockAt(100 * SECOND) }).put(publicationOf(["a"], "new"), 1);
-    await expect(old.put(publicationOf(["a"], "late"), 2)).rejects.toMatchObject({ code: "store_conflict" });
+    await expect(old.put(publicationOf(["a"], "late"), 2)).rejects.toMatchObject({ code: "store_replaced" });
   });
 
   it("lets exactly one of two writers have a version", async () => {

@@ -59,7 +59,7 @@ const operatorSchema = z.object({
  *
  * A writer's epoch is max(stored + 1, Unix seconds) when it first puts, so that gateways which saw an earlier writer take
  * its snapshots even if the directory was wiped in between. A writer that finds a higher epoch has been replaced, and
- * each further `put` of it is a `store_conflict`.
+ * each further `put` of it is refused as `store_replaced`.
  */
 export function openDirectoryStore(options: DirectoryStoreOptions): Store {
   return new DirectoryStore(options);
@@ -97,7 +97,7 @@ class DirectoryStore implements Store {
     if (this.#epoch === 0) this.#epoch = Math.max(present.epoch + 1, Math.floor(this.#clock.wallMs() / 1000));
     if (present.epoch > this.#epoch)
       throw new GuidevaneError(
-        "store_conflict",
+        "store_replaced",
         `a writer of epoch ${present.epoch} has replaced this one of epoch ${this.#epoch}`,
       );
     // A damaged newest version is passed over, but its number was seen by gateways and is not given twice.
