@@ -54,6 +54,7 @@ describe("guidevane simulate", () => {
     [["--out", "/proc/guidevane/report.html"], "--out: must be a file in a folder that can be written to"],
     [["--out", folder], "--out: must be a file; a folder is in its place"],
     [["--trace", "package.json", "--origin", "mars=1"], "mars"],
+    [["--origin", "us-east=1"], "--origin: says something of a trace, and there is no --trace"],
   ])("ends with 2 and names what is wrong: %s", async (args, named) => {
     const { code, error } = await simulate("--seconds", "1", "--load", "0.1", ...args);
     expect(code).toBe(2);

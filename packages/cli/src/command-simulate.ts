@@ -148,6 +148,9 @@ function runOptions(flags: SimulateFlags, fleet: Fleet, workload: Workload, seed
   };
 }
 
+/** They mean nothing for conversations that are made up. */
+const TRACE_FLAGS = ["origin", "class", "model"] as const;
+
 async function workloadFor(
   lab: typeof import("@guidevane/simulator"),
   flags: SimulateFlags,
@@ -156,6 +159,8 @@ async function workloadFor(
 ): Promise<Workload> {
   const seconds = flags.seconds === undefined ? undefined : numberFlag("--seconds", flags.seconds, 1);
   if (flags.trace === undefined) {
+    const idle = TRACE_FLAGS.find((name) => flags[name] !== undefined);
+    if (idle !== undefined) badUsage(`--${idle}`, undefined, "says something of a trace, and there is no --trace");
     const load = flags.load === undefined ? {} : { load: numberFlag("--load", flags.load, 0.001) };
     return lab.syntheticWorkload({ fleet, seed, seconds: seconds ?? DEFAULT_SECONDS, ...load });
   }
