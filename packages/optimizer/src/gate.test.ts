@@ -182,7 +182,7 @@ describe("the gate", () => {
     },
     {
       what: "another number of gateways",
-      why: /gateways of a changed/,
+      why: /the number of gateways of cluster a changed/,
       of: (inputs) => ({ ...inputs, gateways: new Map([["a", 3]]) }),
     },
     {

@@ -129,7 +129,8 @@ function changeOf(
   for (const [engine, { spec }] of engines.entries())
     if (before.capacityWps[engine]! > 0 !== curves.capacityWps[engine]! > 0) return `${spec.id} was lost or came back`;
   for (const [cluster, snapshot] of previous.clusters) {
-    if ((inputs.gateways.get(cluster) ?? 0) !== snapshot.gateways) return `gateways of ${cluster} changed`;
+    if ((inputs.gateways.get(cluster) ?? 0) !== snapshot.gateways)
+      return `the number of gateways of cluster ${cluster} changed`;
   }
   const pins = new Map((inputs.pins ?? []).map((pin) => [cellKey(pin.cluster, pin.class), publishedPin(pin)]));
   for (const facts of cells) {
