@@ -53,4 +53,22 @@ describe("the paces of all classes", () => {
     paces.forget("a");
     expect([paces.highest("ttft", "a"), paces.usual("ttft", "chat", 500)]).toEqual([null, null]);
   });
+
+  it("keep nothing of engines that were forgotten, and know them again when they are back", () => {
+    const paces = new ClassPaces();
+    const engines = new Map<string, Told>();
+    for (let tick = 0; tick < 50; tick++) {
+      const id = `e${tick}`;
+      engines.set(id, new Told());
+      paces.observe("ttft", "chat", id, 0, 1);
+      paces.judge(engines, 250 * tick);
+      paces.forget(id);
+    }
+    expect(paces.known).toBe(0);
+    for (let tick = 50; tick < 53; tick++) {
+      paces.observe("ttft", "chat", "e0", 0, 2);
+      paces.judge(engines, 250 * tick);
+    }
+    expect(paces.highest("ttft", "e0")).toBe(2);
+  });
 });

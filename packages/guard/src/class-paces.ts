@@ -79,7 +79,19 @@ export class ClassPaces {
 
   /** What was learned of an engine; what came since the last tick still counts for its class. */
   forget(engine: string): void {
-    for (const { pace } of this.#classesOf.get(engine) ?? []) pace.forget(engine);
+    const classes = this.#classesOf.get(engine) ?? new Set();
+    for (const of of classes) {
+      of.pace.forget(engine);
+      if ((of.engines.get(engine)?.logRatios.length ?? 0) > 0) continue;
+      of.engines.delete(engine);
+      classes.delete(of);
+    }
+    if (classes.size === 0) this.#classesOf.delete(engine);
+  }
+
+  /** Engines of which anything is kept. */
+  get known(): number {
+    return this.#classesOf.size;
   }
 
   #of(measure: Measure, requestClass: string, engine: string): Observed {
