@@ -96,6 +96,8 @@ describe("a cluster that is heard again", () => {
     const url = await test.started();
     const ticksAfter = async (seq: number): Promise<number> => {
       const before = test.solver.seen.length;
+      // A tick that is under way puts off the next one.
+      await until(async () => (await fetch(`${url}/v1/snapshot?cluster=east`)).headers.get("etag") === `"1-${before}"`);
       await post(`${url}/v1/demand`, demand(5, seq));
       test.clock.advance(SECOND);
       await arrived(url);
