@@ -19,9 +19,6 @@ export function createAdminServer(control: Control, guard: Guard, page: AdminPag
   });
 }
 
-/** What an operator decides there the next plan keeps to. */
-const DECIDES = /^\/v1\/(freeze|rollback|pins|engines\/[^/]+\/(drain|out))$/;
-
 /** The page served at `/`, with the policy that lets a browser run nothing else. */
 export interface AdminPage {
   readonly html: string;
@@ -39,10 +36,9 @@ async function answer(
   const path = url.pathname;
   admit(request, path, guard);
 
-  if (control.replaced && DECIDES.test(path)) throw new AdminError(409, "replaced", REPLACED);
   const engine = /^\/v1\/engines\/([^/]+)\/(drain|out)$/.exec(path);
   if (engine !== null) {
-    only(request, "POST");
+    decides(control, request);
     return setAdmin(control, engine[1]!, engine[2] === "drain" ? "draining" : "out", request, response);
   }
   switch (path) {
@@ -73,13 +69,13 @@ async function answer(
       only(request, "GET");
       return sendJson(response, 200, operatorAnswer(control));
     case "/v1/freeze":
-      only(request, "POST");
+      decides(control, request);
       return takeFreeze(control, request, response);
     case "/v1/rollback":
-      only(request, "POST");
+      decides(control, request);
       return takeRollback(control, request, response);
     case "/v1/pins":
-      only(request, "POST");
+      decides(control, request);
       return takePin(control, request, response);
     case "/v1/demand":
       only(request, "POST");
@@ -158,6 +154,12 @@ function urlOf(request: IncomingMessage): URL {
   if (target.startsWith("//") || !URL.canParse(target, "http://control"))
     throw new AdminError(400, "bad_request", `the target ${JSON.stringify(target)} is not a path`);
   return new URL(target, "http://control");
+}
+
+/** An operator's word, to which the next plan keeps: only where there will be one. */
+function decides(control: Control, request: IncomingMessage): void {
+  only(request, "POST");
+  if (control.replaced) throw new AdminError(409, "replaced", REPLACED);
 }
 
 function only(request: IncomingMessage, method: "GET" | "POST"): void {
