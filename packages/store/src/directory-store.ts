@@ -21,7 +21,6 @@ import {
   prune,
   readManifest,
   readPublication,
-  whyOf,
   writePublication,
 } from "./publication-files.ts";
 
@@ -103,12 +102,11 @@ class DirectoryStore implements Store {
     // A damaged newest version is passed over, but its number was seen by gateways and is not given twice.
     const stamp: Stamp = { version: newest + 1, epoch: this.#epoch };
     const stored: StoredPublication = {
+      ...publication,
       ...stamp,
       clusters: new Map(
         [...publication.clusters].map(([name, each]) => [name, { ...each, ...stamp } as ClusterSnapshot]),
       ),
-      problem: publication.problem,
-      ...whyOf(publication),
     };
     await writePublication(this.#publications, stored, randomUUID());
     this.#present = stamp;

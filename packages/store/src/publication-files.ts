@@ -79,7 +79,7 @@ export async function readPublication(directory: string, version: number): Promi
 }
 
 /** Nothing where it is not known. */
-export function whyOf({ why }: { readonly why?: string }): { readonly why?: string } {
+function whyOf({ why }: { readonly why?: string }): { readonly why?: string } {
   return why === undefined ? {} : { why };
 }
 
